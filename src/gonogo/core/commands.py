@@ -1,0 +1,64 @@
+"""What a host must do. A command is complete: the host asks the core for nothing else but the names in scope."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gonogo.core.plan import Effects
+
+
+class Ask(Struct, frozen=True):
+    """One evaluation wanted: expression number `expression` for `construct` (if, assume, when…) of a step in a scope."""
+
+    step: str
+    scope: str
+    construct: str
+    expression: int
+
+
+class Evaluate(Struct, frozen=True):
+    """Evaluate all asks against the state as it is now; answer with one `Evaluated`."""
+
+    batch: int
+    asks: tuple[Ask, ...]
+
+
+class StartCall(Struct, frozen=True):
+    """Perform a step. `intent` names the call over retries, crashes and take-overs (semantics.md 17)."""
+
+    call: int
+    step: str
+    scope: str
+    execution: int
+    attempt: int
+    intent: str
+    effects: Effects
+
+
+class StopCall(Struct, frozen=True):
+    """Stop a call in flight; answer with its CallFailed of class cancelled, or with its result if it was faster."""
+
+    call: int
+
+
+class SetTimer(Struct, frozen=True):
+    """Fire `timer` when the run's clock reaches `due_s`."""
+
+    timer: int
+    due_s: float
+
+
+class ClearTimer(Struct, frozen=True):
+    """Forget a timer; one that fires nevertheless is ignored."""
+
+    timer: int
+
+
+class FinishRun(Struct, frozen=True):
+    """Nothing more will happen: the run is over, or parked until a person acts."""
+
+    verdict: str
+    parked: bool = False
+
+
+Command = Evaluate | StartCall | StopCall | SetTimer | ClearTimer | FinishRun

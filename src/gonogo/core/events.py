@@ -1,0 +1,147 @@
+"""What can happen to a run. Events are the only way anything, time included, gets into the core.
+
+`at` is seconds on the run's own clock: monotonic from the start of the run, carried on over a resume, never
+set back. `started_at_ms` in `RunStarted` places that clock in the world, for people.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from gonogo.core.faults import Effect, Fault, Issue
+from gonogo.core.plan import Plan
+from gonogo.expressions.results import MemoryOp, Result
+
+
+class Event(Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True):
+    """Base of all events."""
+
+    at: float = 0.0
+
+
+class RunStarted(Event, frozen=True, tag="run_started"):
+    """The first event: everything a journal needs to stand alone (semantics.md 12).
+
+    `trigger` is the event as expressions see it ({name, action, …}) or None for no event; `context` holds pr, files, branch
+    and the like; `env` is already filtered; `requested` limits the run to these steps and what they depend on.
+    """
+
+    run_id: str
+    plan: Plan
+    started_at_ms: int
+    seed: str = ""
+    trigger: dict[str, Any] | None = None
+    context: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
+    env: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
+    requested: tuple[str, ...] = ()
+    parent: dict[str, Any] | None = None
+    safe_mode: bool = False
+    format_version: int = 1
+    core_version: str = ""
+
+
+class Evaluated(Event, frozen=True, tag="evaluated"):
+    """The answers to one batch, in the order they were asked."""
+
+    batch: int
+    results: tuple[Result, ...]
+    duration_ms: float = 0.0
+
+
+class CallDone(Event, frozen=True, tag="call_done"):
+    """A call returned. `output` UNSET means the provider gave none (JavaScript's undefined).
+
+    `yields_memory`: the output is the result of the last memory operation, computed when it is applied.
+    `inputs` are the rendered inputs of the attempt, secrets as handles.
+    """
+
+    call: int
+    output: Any = UNSET
+    issues: tuple[Issue, ...] = ()
+    meta: dict[str, Any] = {}
+    memory: tuple[MemoryOp, ...] = ()
+    yields_memory: bool = False
+    schema_errors: tuple[str, ...] = ()
+    content: str | None = None
+    inputs: Any = None
+    effect: Effect = "done"
+
+
+class CallFailed(Event, frozen=True, tag="call_failed"):
+    """A call failed; whatever output and issues it left are kept."""
+
+    call: int
+    fault: Fault
+    output: Any = UNSET
+    issues: tuple[Issue, ...] = ()
+    meta: dict[str, Any] = {}
+    memory: tuple[MemoryOp, ...] = ()
+    content: str | None = None
+    inputs: Any = None
+    effect: Effect = "none"
+
+
+class CallParked(Event, frozen=True, tag="call_parked"):
+    """A call waits for a person. `default` answers when `timeout_s` runs out; without one a timeout is a failure."""
+
+    call: int
+    prompt: str = ""
+    details: dict[str, Any] = {}
+    timeout_s: float | None = None
+    default: str | None = None
+
+
+class CallLost(Event, frozen=True, tag="call_lost"):
+    """A call was in flight when its host died; nobody knows what became of it."""
+
+    call: int
+
+
+class TimerFired(Event, frozen=True, tag="timer_fired"):
+    """A timer that was set came due."""
+
+    timer: int
+
+
+class AnswerGiven(Event, frozen=True, tag="answer_given"):
+    """A person answered a hold, or said what became of a call in doubt ("done", "not done")."""
+
+    step: str
+    text: str
+    scope: str = ""
+    by: str = ""
+
+
+class CancelAsked(Event, frozen=True, tag="cancel_asked"):
+    """Someone wants the run to stop; the second time cleanup stops too. `interrupted` when it was Ctrl-C or a signal."""
+
+    by: str = ""
+    interrupted: bool = False
+
+
+class Resumed(Event, frozen=True, tag="resumed"):
+    """A host goes on with the run after a stop, whatever the reason was."""
+
+    by: str = ""
+
+
+AnyEvent = (
+    RunStarted
+    | Evaluated
+    | CallDone
+    | CallFailed
+    | CallParked
+    | CallLost
+    | TimerFired
+    | AnswerGiven
+    | CancelAsked
+    | Resumed
+)
+__all__ = [
+    "UNSET", "AnswerGiven", "AnyEvent", "CallDone", "CallFailed", "CallLost", "CallParked", "CancelAsked",
+    "Evaluated", "Event", "Resumed", "RunStarted", "TimerFired", "UnsetType",
+]  # fmt: skip
