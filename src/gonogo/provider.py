@@ -1,0 +1,174 @@
+"""All that the author of a step type imports.
+
+A step type is one file: a frozen pydantic `Config`, an `async def run(call, context)` that returns Done, Failed or
+Parked, and one `Provider(...)`. Built-in types are listed in `providers/table.py`; packages outside register theirs
+under the entry point group `gonogo.providers`. The same contract test runs over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from msgspec import UNSET
+
+from gonogo.core.faults import Effect, Fault, Issue
+from gonogo.core.plan import Effects
+from gonogo.expressions.results import MemoryOp, Result
+
+__all__ = [
+    "UNSET",
+    "Call",
+    "ChildResult",
+    "Context",
+    "Done",
+    "Effect",
+    "Effects",
+    "Failed",
+    "Fault",
+    "Issue",
+    "MemoryOp",
+    "Outcome",
+    "Parked",
+    "Provider",
+    "Result",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One attempt at a step. `config` is the provider's Config after rendering.
+
+    `env` is config and step env merged and rendered, text values; `timeout_s` the time the provider may take, None for
+    no limit; `key` the idempotency key; `names` what an expression of this step would see.
+    """
+
+    step: str
+    scope: str
+    execution: int
+    attempt: int
+    intent: str
+    key: str
+    config: Any
+    env: Mapping[str, str]
+    names: Mapping[str, Any]
+    timeout_s: float | None = None
+    for_each: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The call worked. `output` UNSET means there is none; `meta` is `output_meta` (exit_code, status, headers…).
+
+    `memory` is applied in order; with `yields_memory` the output is the last operation's result. `content` is text for people.
+    `effect`: what happened outside; `notes` are warnings for the log and the journal's meta.
+    """
+
+    output: Any = UNSET
+    issues: Sequence[Issue] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    memory: Sequence[MemoryOp] = ()
+    yields_memory: bool = False
+    content: str | None = None
+    effect: Effect = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The call failed; `output` may hold what is known (an error object, the text so far)."""
+
+    fault: Fault
+    output: Any = UNSET
+    issues: Sequence[Issue] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    memory: Sequence[MemoryOp] = ()
+    content: str | None = None
+    effect: Effect = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The call waits for a person; nothing runs meanwhile. On timeout `default` answers, else the step fails."""
+
+    prompt: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+    timeout_s: float | None = None
+    default: str | None = None
+
+
+Outcome = Done | Failed | Parked
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """How a child run ended: verdict GO, NO-GO or HOLD, its outputs, and its worst fault if any."""
+
+    run_id: str
+    verdict: str
+    outputs: Mapping[str, Any]
+    fault: Fault | None = None
+    waiting: Sequence[str] = ()
+
+
+class Context(Protocol):
+    """What a host offers to a call. Nothing else of the world should be needed."""
+
+    async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
+        """Evaluate JavaScript (`kind` condition, value or script) in the run's sandbox, under `names`."""
+        ...
+
+    def render(self, text: str, names: Mapping[str, Any]) -> str:
+        """Render a template. Raises `expressions.template.TemplateProblem`."""
+        ...
+
+    def log(self, level: str, text: str) -> None:
+        """A line for the person who watches (debug, info, warn, error); redacted by the host."""
+        ...
+
+    def progress(self, text: str) -> None:
+        """Show what the call is doing now; only the latest line is shown."""
+        ...
+
+    async def answer(self, prompt: str, *, multiline: bool, secret: bool) -> str | None:
+        """Ask the person at hand (a --message, a terminal, piped input); None when there is nobody."""
+        ...
+
+    async def run_child(
+        self, workflow: str, *, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+    ) -> ChildResult:
+        """Run (or go on with) the child run of this call; the same call always means the same child."""
+        ...
+
+    @property
+    def working_directory(self) -> str:
+        """Where relative paths start: the folder `gonogo` was started in."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A step type.
+
+    `config`: pydantic model of the type's own keys. `templates`: names of config fields whose texts (at any depth) are
+    Liquid. `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`: what a call
+    with this config does outside; None means it can't be known and counts as repeatable ("idempotent").
+    `own_timeout`: the provider ends itself in time (it wants to keep partial output); the host only backs it up.
+    `needs_names`: False when `call.names` is never read, so that the host need not build it.
+    """
+
+    name: str
+    config: type[Any]
+    run: Callable[[Call, Context], Awaitable[Outcome]]
+    effects: Effects | Callable[[Any], Effects] = "idempotent"
+    templates: frozenset[str] = frozenset()
+    expressions: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    default_fanout: str = "map"
+    default_timeout_s: float | None = None
+    own_timeout: bool = False
+    summary: str = ""
+
+    def effects_of(self, config: Any) -> Effects:
+        """What a call with this config does outside."""
+        return self.effects if isinstance(self.effects, str) else self.effects(config)
