@@ -41,7 +41,8 @@ class Call:
     """One attempt at a step. `config` is the provider's Config after rendering.
 
     `env` is config and step env merged and rendered, text values; `timeout_s` the time the provider may take, None for
-    no limit; `key` the idempotency key; `names` what an expression of this step would see.
+    no limit; `key` the idempotency key; `names` what an expression of this step would see. `templated` names the config
+    fields whose texts held template tags, so their values may come from data; None means nobody looked, which counts as all.
     """
 
     step: str
@@ -55,6 +56,11 @@ class Call:
     names: Mapping[str, Any]
     timeout_s: float | None = None
     for_each: bool = False
+    templated: frozenset[str] | None = None
+
+    def from_data(self, *fields: str) -> bool:
+        """True when a value of one of these config fields may come from data (law 6: deny when unknown)."""
+        return self.templated is None or not self.templated.isdisjoint(fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class Done:
     """The call worked. `output` UNSET means there is none; `meta` is `output_meta` (exit_code, status, headers…).
 
     `memory` is applied in order; with `yields_memory` the output is the last operation's result. `content` is text for people.
-    `effect`: what happened outside; `notes` are warnings for the log and the journal's meta.
+    `effect`: what happened outside. A warning worth keeping goes to `context.log` and to `meta["warnings"]` (a list of texts).
     """
 
     output: Any = UNSET
@@ -151,7 +157,8 @@ class Provider:
     """A step type.
 
     `config`: pydantic model of the type's own keys. `templates`: names of config fields whose texts (at any depth) are
-    Liquid. `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`: what a call
+    Liquid and rendered before the call; `late_templates`: those the provider renders itself, because they see what the
+    call gave (`transform` sees `output`): checked at load, not rendered by the host. `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`: what a call
     with this config does outside; None means it can't be known and counts as repeatable ("idempotent").
     `own_timeout`: the provider ends itself in time (it wants to keep partial output); the host only backs it up.
     `needs_names`: False when `call.names` is never read, so that the host need not build it.
@@ -162,6 +169,7 @@ class Provider:
     run: Callable[[Call, Context], Awaitable[Outcome]]
     effects: Effects | Callable[[Any], Effects] = "idempotent"
     templates: frozenset[str] = frozenset()
+    late_templates: frozenset[str] = frozenset()
     expressions: Mapping[str, str] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     default_fanout: str = "map"
