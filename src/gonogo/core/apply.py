@@ -1,0 +1,473 @@
+"""The only code that changes a run's state: first what an event brings, then each decision. No choices are made here.
+
+`fold` rebuilds a state from records: a parked run resumes under a newer version because decisions are complete
+deltas (semantics.md 12).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from gonogo.core import decisions as d
+from gonogo.core import events as e
+from gonogo.core import lifecycle as life
+from gonogo.core.graph import Graph
+from gonogo.core.items import items_of
+from gonogo.core.memory import apply_operation
+from gonogo.core.state import Batch, Fan, Node, State
+from gonogo.errors import Bug
+
+
+class Recorded(Protocol):
+    """What a fold needs of a record."""
+
+    @property
+    def event(self) -> e.AnyEvent: ...
+    @property
+    def decisions(self) -> tuple[d.AnyDecision, ...]: ...
+
+
+def fold(records: Iterable[Recorded]) -> State:
+    """The state after these records. Raises Bug when the first one doesn't start a run."""
+    state: State | None = None
+    for record in records:
+        if state is None:
+            if not isinstance(record.event, e.RunStarted):
+                raise Bug("the first record of a journal must start the run")
+            state = State(Graph(record.event.plan))
+        absorb(state, record.event)
+        for decision in record.decisions:
+            apply(state, decision)
+    if state is None:
+        raise Bug("a journal without records has no state")
+    return state
+
+
+def move(state: State, node: Node, status: str) -> None:
+    """Change a node's status, holding the table of moves and the count of slots."""
+    if status not in life.MOVES[node.status]:
+        raise Bug(f"step {node.step} in scope {node.scope or '(run)'} can't go from {node.status} to {status}")
+    state.slots += (status in life.ACTIVE) - (node.status in life.ACTIVE)
+    node.status = status
+
+
+# --- what an event brings
+
+
+def absorb(state: State, event: e.AnyEvent) -> None:
+    """Take in the facts of an event, before anything is decided about them."""
+    state.at = max(state.at, event.at)
+    if state.finished is not None:
+        state.finished = None
+    take = _ABSORB.get(type(event))
+    if take is not None:
+        take(state, event)
+
+
+def _start(state: State, event: e.RunStarted) -> None:
+    state.run_id = event.run_id
+    state.seed = event.seed or event.run_id
+    state.started_at_ms = event.started_at_ms
+    state.trigger = event.trigger
+    state.context = event.context
+    state.inputs = event.inputs
+    state.env = event.env
+    state.arguments = event.arguments
+    state.requested = event.requested
+    state.parent = event.parent
+    state.safe_mode = event.safe_mode
+    state.memory = {space: dict(values) for space, values in state.graph.plan.memory.items()}
+
+
+def _evaluated(state: State, event: e.Evaluated) -> None:
+    state.batches.pop(event.batch, None)
+    for result in event.results:
+        for operation in getattr(result, "memory", ()):
+            apply_operation(state.memory, operation)
+
+
+def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
+    node = state.calls.pop(event.call, None)
+    if node is None:
+        return
+    node.call = None
+    result = None
+    for operation in event.memory:
+        result = apply_operation(state.memory, operation)
+    if isinstance(event, e.CallDone) and event.yields_memory:
+        event = _with_output(event, result)
+    node.result = event
+
+
+def _with_output(event: e.CallDone, output: Any) -> e.CallDone:
+    return e.CallDone(at=event.at, call=event.call, output=output, issues=event.issues, meta=event.meta,
+                      schema_errors=event.schema_errors, content=event.content, inputs=event.inputs, effect=event.effect)  # fmt: skip
+
+
+def _left(state: State, event: e.CallParked | e.CallLost) -> None:
+    node = state.calls.pop(event.call, None)
+    if node is not None:
+        node.call = None
+
+
+def _fired(state: State, event: e.TimerFired) -> None:
+    state.timers.pop(event.timer, None)
+
+
+_ABSORB: dict[type, Callable[[State, Any], None]] = {
+    e.RunStarted: _start,
+    e.Evaluated: _evaluated,
+    e.CallDone: _returned,
+    e.CallFailed: _returned,
+    e.CallParked: _left,
+    e.CallLost: _left,
+    e.TimerFired: _fired,
+}
+
+
+# --- what a decision changes
+
+
+def apply(state: State, decision: d.AnyDecision) -> None:
+    """Change the state by one decision."""
+    _APPLY[type(decision)](state, decision)
+
+
+def node_for(state: State, step: str, scope: str) -> Node:
+    """The node of a step in a scope, made when it is first decided about."""
+    scopes = state.nodes[step]
+    node = scopes.get(scope)
+    if node is None:
+        node = scopes[scope] = Node(step, scope)
+        state.open_nodes += 1
+    return node
+
+
+def _planned(state: State, decision: d.Planned) -> None:
+    state.included = frozenset(decision.included)
+    state.excluded = dict(decision.excluded)
+    state.held_back = frozenset(decision.held_back)
+
+
+def _refusal(state: State, decision: d.Refusal) -> None:
+    state.run_issues.append(decision.issue)
+    state.breaches.append(("", ""))
+
+
+def _asked(state: State, decision: d.Asked) -> None:
+    state.last_batch = max(state.last_batch, decision.batch)
+    state.batches[decision.batch] = Batch(decision.batch, decision.asks)
+    for ask in decision.asks:
+        if ask.construct == "if":
+            move(state, node_for(state, ask.step, ask.scope), life.DECIDING)
+
+
+def _cleared(state: State, decision: d.Cleared) -> None:
+    move(state, node_for(state, decision.step, decision.scope), life.CLEARED)
+
+
+def _skipped(state: State, decision: d.Skipped) -> None:
+    node = node_for(state, decision.step, decision.scope)
+    _forget_waits(state, node)
+    move(state, node, life.DONE)
+    node.outcome = "skipped"
+    node.reason = decision.reason
+    node.because = decision.because
+    node.issues = decision.issues
+    node.fault = None
+    node.requested = False
+    node.result = None
+    node.ended_at = state.at
+    _drop_items(state, node)
+    if decision.issues and not decision.tolerated:
+        state.breaches.append((node.step, node.scope))
+    _complete(state, node)
+
+
+def _assuming(state: State, decision: d.Assuming) -> None:
+    move(state, node_for(state, decision.step, decision.scope), life.ASSUMING)
+
+
+def _started(state: State, decision: d.Started) -> None:
+    node = node_for(state, decision.step, decision.scope)
+    _forget_waits(state, node)
+    move(state, node, life.RUNNING)
+    state.last_call = max(state.last_call, decision.call)
+    if decision.execution != node.execution:
+        node.retries = 0
+    node.execution = decision.execution
+    node.attempt = decision.attempt
+    node.attempts += 1
+    node.wave = decision.wave
+    node.call = decision.call
+    node.result = None
+    node.requested = False
+    if node.started_at is None or decision.attempt == 1:
+        node.started_at = state.at
+    state.calls[decision.call] = node
+
+
+def _ended(state: State, decision: d.Ended) -> None:
+    node = node_for(state, decision.step, decision.scope)
+    _forget_waits(state, node)
+    if node.fan is None:
+        _keep_result(state, node)
+    node.outcome = decision.outcome
+    node.reason = decision.reason
+    node.because = None
+    node.fault = decision.fault
+    node.issues = decision.issues
+    node.ended_at = state.at
+    if decision.open:
+        move(state, node, life.ROUTING)
+    else:
+        move(state, node, life.DONE)
+        _complete(state, node)
+
+
+def _keep_result(state: State, node: Node) -> None:
+    result = node.result
+    if result is not None:
+        node.output = result.output
+        node.meta = result.meta
+        node.content = result.content
+        node.inputs = result.inputs
+        node.result = None
+    _remember(state, node)
+    if state.graph.steps[node.step].for_each:
+        node.items = items_of(node.output)
+
+
+def _remember(state: State, node: Node) -> None:
+    history = state.history.get(node.step)
+    if history is None:
+        history = state.history[node.step] = deque(maxlen=state.graph.plan.limits.history_max)
+    history.append((node.wave, node.output))
+
+
+def _complete(state: State, node: Node) -> None:
+    if not node.complete:
+        node.complete = True
+        state.open_nodes -= 1
+        aggregate = state.aggregate_of(node)
+        if aggregate is not None and aggregate.fan is not None:
+            aggregate.fan.complete += 1
+
+
+def _reopen(state: State, node: Node) -> None:
+    node.settled = False
+    if node.complete:
+        node.complete = False
+        state.open_nodes += 1
+        aggregate = state.aggregate_of(node)
+        if aggregate is not None and aggregate.fan is not None:
+            aggregate.fan.complete -= 1
+
+
+def _completed(state: State, decision: d.Completed) -> None:
+    node = state.existing(decision.step, decision.scope)
+    move(state, node, life.DONE)
+    node.trigger = None
+    node.waits_for = ()
+    _complete(state, node)
+
+
+def _settled(state: State, decision: d.Settled) -> None:
+    node = state.existing(decision.step, decision.scope)
+    if not node.complete:
+        move(state, node, life.DONE)
+        _complete(state, node)
+    node.trigger = None
+    node.settled = True
+
+
+def _expanded(state: State, decision: d.Expanded) -> None:
+    node = node_for(state, decision.step, decision.scope)
+    move(state, node, life.EXPANDING)
+    node.requested = False
+    node.execution += 1
+    node.started_at = state.at
+    node.fan = Fan(decision.parent, decision.execution, decision.total)
+
+
+def _drop_items(state: State, node: Node) -> None:
+    """Items of an older execution of the fan-out's parent are history: out of the state, not out of the journal."""
+    if node.fan is None:
+        return
+    node.fan = None
+    inner = node.scope + "/" if node.scope else ""
+    scopes = state.nodes[node.step]
+    for scope in [scope for scope in scopes if scope != node.scope and scope.startswith(inner)]:
+        if not scopes.pop(scope).complete:
+            state.open_nodes -= 1
+
+
+def _retrying(state: State, decision: d.Retrying) -> None:
+    node = state.existing(decision.step, decision.scope)
+    move(state, node, life.BACKING_OFF)
+    node.retries = decision.retry
+    _set_timer(state, node, decision.timer, decision.due_s)
+
+
+def _set_timer(state: State, node: Node | None, timer: int, due_s: float) -> None:
+    state.last_timer = max(state.last_timer, timer)
+    state.timers[timer] = (due_s, node)
+    if node is not None:
+        node.timer = timer
+
+
+def _timed_out(state: State, decision: d.TimedOut) -> None:
+    node = state.existing(decision.step, decision.scope)
+    node.timer = None
+    if node.status == life.BACKING_OFF:
+        move(state, node, life.CLEARED)
+
+
+def _routed(state: State, decision: d.Routed) -> None:
+    state.last_wave = max(state.last_wave, decision.wave)
+    state.trail.append((decision.scope, decision.step, decision.target))
+    if decision.reentry:
+        state.loops[decision.scope] = state.loops.get(decision.scope, 0) + 1
+    for step, scope in decision.members:
+        node = node_for(state, step, scope)
+        node.wave = decision.wave
+        node.event = decision.event or node.event
+        node.requester = (decision.step, decision.scope)
+        if step == decision.target:
+            node.arguments = {**node.arguments, **decision.arguments}
+        _request(state, node)
+
+
+def _request(state: State, node: Node) -> None:
+    _reopen(state, node)
+    if node.status in life.ACTIVE or node.status in (life.EXPANDING, life.IN_DOUBT):
+        node.requested = True
+        return
+    _forget_waits(state, node)
+    if node.status != life.PENDING:
+        move(state, node, life.PENDING)
+        _drop_items(state, node)
+
+
+def _forget_waits(state: State, node: Node) -> None:
+    if node.timer is not None:
+        state.timers.pop(node.timer, None)
+        node.timer = None
+    node.hold = None
+    node.waits_for = ()
+
+
+def _refused(state: State, decision: d.Refused) -> None:
+    if decision.issue is not None:
+        state.run_issues.append(decision.issue)
+    if decision.fatal:
+        state.breaches.append((decision.step, decision.scope))
+
+
+def _remediating(state: State, decision: d.Remediating) -> None:
+    node = state.existing(decision.step, decision.scope)
+    move(state, node, life.REMEDIATING)
+    node.waits_for = decision.waits_for
+
+
+def _routing(state: State, decision: d.Routing) -> None:
+    node = state.existing(decision.step, decision.scope)
+    if node.status != life.ROUTING and not node.complete:
+        move(state, node, life.ROUTING)
+    node.trigger = decision.trigger
+    node.waits_for = ()
+
+
+def _superseded(state: State, decision: d.Superseded) -> None:
+    node = state.existing(decision.step, decision.scope)
+    if node.result is not None:
+        _keep_result(state, node)
+    node.outcome = None
+    node.trigger = None
+    _reopen(state, node)
+    move(state, node, life.PENDING)
+    _drop_items(state, node)
+    node.requested = False
+
+
+def _held(state: State, decision: d.Held) -> None:
+    node = state.existing(decision.step, decision.scope)
+    move(state, node, life.HOLDING)
+    node.hold = decision
+    if decision.timer is not None and decision.due_s is not None:
+        _set_timer(state, node, decision.timer, decision.due_s)
+
+
+def _doubted(state: State, decision: d.Doubted) -> None:
+    node = state.existing(decision.step, decision.scope)
+    move(state, node, life.IN_DOUBT)
+    node.reason = decision.message
+
+
+def _answered(state: State, decision: d.Answered) -> None:
+    _forget_waits(state, state.existing(decision.step, decision.scope))
+
+
+def _timer_cleared(state: State, decision: d.TimerCleared) -> None:
+    _, node = state.timers.pop(decision.timer, (0.0, None))
+    if node is not None:
+        node.timer = None
+
+
+def _stopping(state: State, decision: d.Stopping) -> None:
+    state.stopping = decision.reason
+    state.stopped_by = decision.step
+    if decision.timer is not None and decision.due_s is not None:
+        state.cleanup_timer = decision.timer
+        _set_timer(state, None, decision.timer, decision.due_s)
+
+
+def _reopened(state: State, decision: d.Reopened) -> None:
+    state.stopping = None
+    state.cleanup_timer = None
+    for node in list(state.all_nodes()):
+        if node.complete and (node.outcome == "cancelled" or node.reason == "cancelled"):
+            _reopen(state, node)
+            move(state, node, life.PENDING)
+            _drop_items(state, node)
+
+
+def _finished(state: State, decision: d.Finished) -> None:
+    state.finished = decision
+
+
+def _nothing(state: State, decision: d.AnyDecision) -> None:
+    """Decisions that only explain."""
+
+
+_APPLY: dict[type, Callable[[State, Any], None]] = {
+    d.Planned: _planned,
+    d.Refusal: _refusal,
+    d.Asked: _asked,
+    d.Judged: _nothing,
+    d.Cleared: _cleared,
+    d.Skipped: _skipped,
+    d.Assuming: _assuming,
+    d.Started: _started,
+    d.Ended: _ended,
+    d.Completed: _completed,
+    d.Settled: _settled,
+    d.Expanded: _expanded,
+    d.Retrying: _retrying,
+    d.TimedOut: _timed_out,
+    d.Routed: _routed,
+    d.Refused: _refused,
+    d.Remediating: _remediating,
+    d.Routing: _routing,
+    d.Superseded: _superseded,
+    d.Held: _held,
+    d.Doubted: _doubted,
+    d.Answered: _answered,
+    d.TimerCleared: _timer_cleared,
+    d.CallStopping: _nothing,
+    d.Stopping: _stopping,
+    d.Reopened: _reopened,
+    d.Finished: _finished,
+}

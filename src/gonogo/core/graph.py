@@ -1,0 +1,136 @@
+"""What follows from a plan alone: order, dependents, fan-out paths, groups. Computed once per run, then only read."""
+
+from __future__ import annotations
+
+from gonogo.core.plan import Block, Edge, Need, Plan, Step
+
+
+class Graph:
+    """A plan with its consequences.
+
+    `fans[step]`: the forEach steps whose items it runs in, outermost first. `dependents[step]`: who waits for it.
+    `levels[step]`: for each entry of depends_on the fan-out depth at which it can be judged. `members[step]`: for a
+    forEach step the steps that run inside its items. `held_back`: steps that run only when something routes to them.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.steps = plan.steps
+        self.order = {name: number for number, name in enumerate(plan.steps)}
+        self.fans = _fans(plan)
+        self.dependents = _dependents(plan)
+        self.levels = {name: tuple(self._level(step, n) for n in step.depends_on) for name, step in self.steps.items()}
+        self.members = {
+            name: tuple(other for other in self.steps if name in self.fans[other])
+            for name, step in self.steps.items()
+            if step.for_each
+        }
+        self.groups = {
+            name: tuple(parent for parent in self.fans[name] if self.steps[parent].on_finish) for name in self.steps
+        }
+        self.held_back = _held_back(plan)
+
+    def common(self, one: str, other: str) -> int:
+        """How many fan-out levels two steps share."""
+        shared = 0
+        for mine, theirs in zip(self.fans[one], self.fans[other], strict=False):
+            if mine != theirs:
+                break
+            shared += 1
+        return shared
+
+    def _level(self, step: Step, need: Need) -> int:
+        return max((self.common(step.name, edge.step) for edge in need.any_of), default=0)
+
+    def expression(self, number: int) -> str:
+        """The source of an expression."""
+        return self.plan.expressions[number].source
+
+
+def edges(step: Step) -> list[Edge]:
+    """All dependency edges of a step, OR members included."""
+    return [edge for need in step.depends_on for edge in need.any_of]
+
+
+def blocks(step: Step) -> list[Block]:
+    """The on_* blocks a step has."""
+    return [block for block in (step.on_success, step.on_fail, step.on_finish) if block]
+
+
+def topological(plan: Plan) -> list[str]:
+    """Step names, dependencies first, configuration order among equals; steps on a cycle are left out."""
+    waiting = {name: len({edge.step for edge in edges(step)} & plan.steps.keys()) for name, step in plan.steps.items()}
+    dependents = _dependents(plan)
+    ready = [name for name, count in waiting.items() if count == 0]
+    for name in ready:
+        for dependent in dependents[name]:
+            waiting[dependent] -= 1
+            if waiting[dependent] == 0:
+                ready.append(dependent)
+    return ready
+
+
+def _fans(plan: Plan) -> dict[str, tuple[str, ...]]:
+    fans: dict[str, tuple[str, ...]] = dict.fromkeys(plan.steps, ())
+    for name in topological(plan):
+        step = plan.steps[name]
+        if step.fanout == "map":
+            fans[name] = _fan_of(step, fans, plan)
+    return fans
+
+
+def _fan_of(step: Step, fans: dict[str, tuple[str, ...]], plan: Plan) -> tuple[str, ...]:
+    """A map step takes the fan-out of the first dependency that carries items (spec C.13 R1)."""
+    for edge in edges(step):
+        fan = fans.get(edge.step, ())
+        carried = (*fan, edge.step) if edge.step in plan.steps and plan.steps[edge.step].for_each else fan
+        if carried:
+            return carried
+    return ()
+
+
+def _dependents(plan: Plan) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {name: [] for name in plan.steps}
+    for name, step in plan.steps.items():
+        for edge in edges(step):
+            if edge.step in found and name not in found[edge.step]:
+                found[edge.step].append(name)
+    return {name: tuple(names) for name, names in found.items()}
+
+
+def _held_back(plan: Plan) -> frozenset[str]:
+    """Run targets and `start: routed` steps wait for a route; goto targets don't (spec C.2 R4)."""
+    routed = {step.name for step in plan.steps.values() if step.start == "routed"}
+    for step in plan.steps.values():
+        for block in blocks(step):
+            routed.update(target.step for target in block.run)
+    return frozenset(routed)
+
+
+def cycle(plan: Plan) -> tuple[str, ...]:
+    """The steps of one dependency cycle, first step repeated at the end; empty when there is none."""
+    state: dict[str, int] = {}
+    for root in plan.steps:
+        if root not in state:
+            found = _find_cycle(plan, root, state)
+            if found:
+                return found
+    return ()
+
+
+def _find_cycle(plan: Plan, root: str, state: dict[str, int]) -> tuple[str, ...]:
+    path = [root]
+    state[root] = 1
+    iterators = [iter(edges(plan.steps[root]))]
+    while iterators:
+        edge = next(iterators[-1], None)
+        if edge is None:
+            state[path.pop()] = 2
+            iterators.pop()
+        elif state.get(edge.step) == 1:
+            return (*path[path.index(edge.step) :], edge.step)
+        elif edge.step in plan.steps and edge.step not in state:
+            state[edge.step] = 1
+            path.append(edge.step)
+            iterators.append(iter(edges(plan.steps[edge.step])))
+    return ()

@@ -1,0 +1,47 @@
+"""Which moves a step may make: one table. Whatever isn't listed is a bug of gonogo, not of a workflow.
+
+    pending ─▶ deciding ─▶ cleared ─▶ assuming ─▶ running ─▶ checking ─▶ routing ─▶ done
+                                                     │                      │
+                       holding, in_doubt ◀───────────┘      remediating, backing_off ─▶ cleared
+    pending ─▶ expanding ─▶ routing ─▶ done                 (a fan-out: its items make their own moves)
+
+`done` goes back to `pending` when a route asks for another run.
+"""
+
+from __future__ import annotations
+
+PENDING = "pending"
+DECIDING = "deciding"
+CLEARED = "cleared"
+ASSUMING = "assuming"
+RUNNING = "running"
+CHECKING = "checking"
+ROUTING = "routing"
+REMEDIATING = "remediating"
+BACKING_OFF = "backing_off"
+HOLDING = "holding"
+IN_DOUBT = "in_doubt"
+EXPANDING = "expanding"
+DONE = "done"
+
+MOVES: dict[str, frozenset[str]] = {
+    PENDING: frozenset({PENDING, DECIDING, CLEARED, ASSUMING, RUNNING, EXPANDING, DONE}),
+    DECIDING: frozenset({PENDING, CLEARED, DONE}),
+    CLEARED: frozenset({PENDING, ASSUMING, RUNNING, EXPANDING, DONE}),
+    ASSUMING: frozenset({PENDING, RUNNING, ROUTING, DONE}),
+    RUNNING: frozenset({RUNNING, CHECKING, ROUTING, HOLDING, IN_DOUBT, PENDING, DONE}),
+    CHECKING: frozenset({ROUTING, PENDING, DONE}),
+    ROUTING: frozenset({ROUTING, REMEDIATING, BACKING_OFF, PENDING, DONE}),
+    REMEDIATING: frozenset({ROUTING, BACKING_OFF, PENDING, DONE}),
+    BACKING_OFF: frozenset({CLEARED, PENDING, DONE}),
+    HOLDING: frozenset({CHECKING, ROUTING, RUNNING, PENDING, DONE}),
+    IN_DOUBT: frozenset({CHECKING, ROUTING, RUNNING, PENDING, DONE}),
+    EXPANDING: frozenset({ROUTING, PENDING, DONE}),
+    DONE: frozenset({PENDING, ROUTING, REMEDIATING, DONE}),
+}
+
+ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})
+"""A step in one of these holds a slot. Waits hold none."""
+
+WAITING = frozenset({REMEDIATING, BACKING_OFF, HOLDING, IN_DOUBT})
+"""Under way, but nothing runs: leaves room for the next item of a fan-out."""
