@@ -1,0 +1,1 @@
+"""The built-in step types, one file each, see `table.py`. What starts with an underscore is shared by them."""
