@@ -1,4 +1,4 @@
-"""Write requirements/*.txt: every package pinned, with the hashes of all its files, for every Python supported.
+"""Write requirements/*.txt: every package pinned, with the hashes of all its files, for all our Pythons.
 
 The files name no package index, so that they install from any mirror that serves the same bytes; the hashes
 are what is trusted. Pins already in a file are kept unless `--upgrade` is given.
