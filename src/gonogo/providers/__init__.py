@@ -1,1 +1,1 @@
-"""The built-in step types, one file each, see `table.py`. What starts with an underscore is shared by them."""
+"""The built-in step types, one file each (`table.py` lists them). Underscored modules are what they share."""
