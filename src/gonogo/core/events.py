@@ -108,19 +108,27 @@ class TimerFired(Event, frozen=True, tag="timer_fired"):
 
 
 class AnswerGiven(Event, frozen=True, tag="answer_given"):
-    """A person answered a hold, or said what became of a call in doubt ("done", "not done")."""
+    """A person answered a hold, or said what became of a call in doubt ("done", "not done").
+
+    `request` is the id of the message that brought it, so that one message is never acted on twice.
+    """
 
     step: str
     text: str
     scope: str = ""
     by: str = ""
+    request: str = ""
 
 
 class CancelAsked(Event, frozen=True, tag="cancel_asked"):
-    """Someone wants the run to stop; the second time cleanup stops too. `interrupted` when it was Ctrl-C or a signal."""
+    """Someone wants the run to stop; the second time cleanup stops too. `interrupted` when it was Ctrl-C or a signal.
+
+    `request` is the id of the message that brought it, so that one message is never acted on twice.
+    """
 
     by: str = ""
     interrupted: bool = False
+    request: str = ""
 
 
 class Resumed(Event, frozen=True, tag="resumed"):

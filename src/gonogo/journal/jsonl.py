@@ -1,0 +1,256 @@
+"""The truth on disk: one folder a run.
+
+    <runs folder>/<run id>/journal.jsonl   the records, only ever added to
+                           journal.torn    ends of lines that a crash cut, set aside when the run was opened
+                           again blobs/          large values (blobs.py)
+                           inbox/          requests from other processes (inbox.py)
+                           lock            who writes the run
+
+Folders have mode 0700 and files 0600. One write a batch. A batch that can't be written whole is taken back,
+so that what is there can still be read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from gonogo.errors import Bug, JournalError
+from gonogo.journal import files
+from gonogo.journal.blobs import FileBlobs
+from gonogo.journal.codec import encode_line
+from gonogo.journal.inbox import FileInbox
+from gonogo.journal.lines import Parsed, parse
+from gonogo.journal.records import Record
+from gonogo.journal.store import Durability, Loaded, check_run_id
+
+__all__ = ["JsonlJournal", "JsonlRuns"]
+
+JOURNAL = "journal.jsonl"
+TORN = "journal.torn"
+_APPEND = os.O_RDWR | os.O_APPEND
+
+
+class JsonlRuns:
+    """A folder of runs. The folder is made when the first run is."""
+
+    def __init__(self, folder: str | Path, *, durability: Durability = "effects") -> None:
+        self.folder = Path(folder).absolute()
+        self.durability = durability
+
+    def create(self, run_id: str) -> JsonlJournal:
+        """Start a run's journal.
+
+        Raises:
+            UsageError: the id can't be a folder's name.
+            JournalError: there is such a run already, or the folder can't be written.
+            RunLocked: another process is just starting the same run.
+        """
+        home = self._home(run_id)
+        path = home / JOURNAL
+        with files.system_errors("create", path):
+            files.make_folder(home)
+            files.real_folder(home)
+            lock = files.Lock(home / "lock", run_id)
+            try:
+                descriptor = self._new_file(path)
+            except BaseException:
+                lock.release()
+                raise
+        return JsonlJournal(run_id, home, descriptor, lock, self.durability)
+
+    def reopen(self, run_id: str) -> JsonlJournal:
+        """Go on with a run; a line that a crash cut is set aside, with a note.
+
+        Raises:
+            RunLocked: another process writes it.
+            JournalError: there is no such run, or its journal can't be trusted or written.
+        """
+        home = self._known(run_id)
+        path = home / JOURNAL
+        with files.system_errors("open", path):
+            lock = files.Lock(home / "lock", run_id)
+            try:
+                descriptor = files.open_file(path, _APPEND)
+            except BaseException:
+                lock.release()
+                raise
+        journal = JsonlJournal(run_id, home, descriptor, lock, self.durability)
+        try:
+            journal.load()
+        except BaseException:
+            journal.abandon()
+            raise
+        return journal
+
+    def read(self, run_id: str) -> Loaded:
+        """The records of a run, changing nothing; works while another process writes it. Raises
+        JournalError.
+        """
+        path = self._known(run_id) / JOURNAL
+        with files.system_errors("read", path):
+            data = files.read_file(path)
+        parsed = parse(data, path)
+        note = f"the last line of {path} is incomplete and was left out ({len(parsed.torn)} bytes)"
+        return Loaded(parsed.records, (note,) if parsed.torn else ())
+
+    def blobs(self, run_id: str) -> FileBlobs:
+        """The run's large values, for reading."""
+        return FileBlobs(self._home(run_id) / "blobs")
+
+    def inbox(self, run_id: str) -> FileInbox:
+        """Where to leave requests for the run. Raises JournalError when there is no such run."""
+        return FileInbox(self._known(run_id) / "inbox")
+
+    def ids(self) -> list[str]:
+        """All run ids, sorted; what isn't a run's folder is passed over. Raises JournalError."""
+        if not self.folder.exists():
+            return []
+        with files.system_errors("list", self.folder), os.scandir(self.folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return sorted(name for name in names if (self.folder / name / JOURNAL).is_file())
+
+    def _home(self, run_id: str) -> Path:
+        return self.folder / check_run_id(run_id)
+
+    def _known(self, run_id: str) -> Path:
+        home = self._home(run_id)
+        if not (home / JOURNAL).exists():
+            missing = f"there is no run {run_id} in {self.folder}"
+            raise JournalError(missing, advice="'gonogo runs' lists the runs")
+        with files.system_errors("open", home):
+            files.real_folder(home)
+        return home
+
+    def _new_file(self, path: Path) -> int:
+        """The journal's descriptor; its name, and the folder's, last like what will be written."""
+        try:
+            descriptor = files.open_file(path, _APPEND | os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            raise JournalError(
+                f"there is a run {path.parent.name} already", advice="'gonogo resume' goes on with it"
+            ) from None
+        if self.durability != "none":
+            files.sync_folder(path.parent)
+            files.sync_folder(self.folder)
+        return descriptor
+
+
+class JsonlJournal:
+    """The one writer of a run's file; holds its lock until `close`."""
+
+    def __init__(
+        self, run_id: str, home: Path, descriptor: int, lock: files.Lock, durability: Durability
+    ) -> None:
+        self.run_id = run_id
+        self.path = home / JOURNAL
+        self.records: list[Record] = []
+        self.notes: tuple[str, ...] = ()
+        self.blobs = FileBlobs(home / "blobs")
+        self.inbox = FileInbox(home / "inbox")
+        self._descriptor = descriptor
+        self._lock = lock
+        self._durability = durability
+        self._size_bytes = 0
+        self._next_seq: int | None = None
+        self._unsynced = False
+        self._closed = False
+
+    def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
+        """Add a batch with one write. With `sync` (or durability every) it survives a power cut when this
+        returns.
+
+        Raises:
+            JournalError: it can't be written (nothing of the batch is in the file then) or not be made
+            durable (nobody knows then what is). Either way this journal takes nothing more: what its caller
+            knows is ahead of it.
+            Bug: the records don't follow the last one, or the journal is closed.
+        """
+        if self._closed:
+            raise Bug(f"run {self.run_id}: a record came after its journal was closed")
+        due = self._due_after(records)
+        data = b"".join(map(encode_line, records))
+        try:
+            with files.system_errors("write", self.path):
+                self._write(data)
+                if self._durability == "every" or (sync and self._durability != "none"):
+                    self._sync()
+        except JournalError:
+            self.abandon()
+            raise
+        self._next_seq = due
+
+    def close(self) -> None:
+        """Make everything durable (unless durability is none) and let others write. May be called twice.
+
+        Raises:
+            JournalError: it can't be made durable; the journal is closed all the same.
+        """
+        if self._closed:
+            return
+        try:
+            if self._durability != "none":
+                with files.system_errors("write", self.path):
+                    self._sync()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the file and the lock, without a sync."""
+        if not self._closed:
+            self._closed = True
+            os.close(self._descriptor)
+            self._lock.release()
+
+    def load(self) -> None:
+        """Read what is there and mend its end. Raises JournalError."""
+        with files.system_errors("read", self.path):
+            data = files.read_file(self.path)
+        parsed = parse(data, self.path)
+        self.records = parsed.records
+        self._size_bytes = parsed.whole_bytes
+        self._next_seq = parsed.records[-1].seq + 1
+        with files.system_errors("mend", self.path):
+            self._mend(parsed)
+
+    def _mend(self, parsed: Parsed) -> None:
+        """Cut a torn line off, after its bytes are safe elsewhere; or give a whole line its missing end."""
+        if parsed.unended:
+            self._write(b"\n")
+        if not parsed.torn:
+            return
+        aside = self.path.with_name(TORN)
+        descriptor = files.open_file(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            files.write_all(descriptor, parsed.torn + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.ftruncate(self._descriptor, parsed.whole_bytes)
+        self.notes = (f"the last line was cut by a crash; its {len(parsed.torn)} bytes are in {aside}",)
+
+    def _due_after(self, records: Sequence[Record]) -> int | None:
+        """The number due after these. Raises Bug when one of them isn't the one due."""
+        due = self._next_seq
+        for record in records:
+            if due is not None and record.seq != due:
+                raise Bug(f"run {self.run_id}: record {record.seq} came where {due} was due")
+            due = record.seq + 1
+        return due
+
+    def _write(self, data: bytes) -> None:
+        try:
+            files.write_all(self._descriptor, data)
+        except OSError:
+            os.ftruncate(self._descriptor, self._size_bytes)
+            raise
+        self._size_bytes += len(data)
+        self._unsynced = True
+
+    def _sync(self) -> None:
+        """Blobs first: a durable record never points to what isn't there."""
+        self.blobs.sync()
+        if self._unsynced:
+            files.sync_data(self._descriptor)
+            self._unsynced = False

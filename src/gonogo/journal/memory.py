@@ -1,0 +1,158 @@
+"""Runs kept in memory: for tests and for programs that embed gonogo and need no resume after a crash.
+
+Same contract as `jsonl.py`, tested by the same tests: records go through their JSON lines, so what works here
+works on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from gonogo.errors import Bug, JournalError, RunLocked
+from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
+from gonogo.journal.codec import decode_line, encode_line
+from gonogo.journal.inbox import normalise_request
+from gonogo.journal.normalise import to_json
+from gonogo.journal.records import Record
+from gonogo.journal.store import Loaded, Request, check_run_id
+
+__all__ = ["MemoryBlobs", "MemoryInbox", "MemoryJournal", "MemoryRuns"]
+
+
+class MemoryBlobs:
+    """Large values by digest, as JSON."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def put(self, value: Any) -> Any:
+        """`value` itself, or a reference to it when its JSON is above `BLOB_BYTES`. Raises NotStorable."""
+        data = to_json(value)
+        if len(data) <= BLOB_BYTES:
+            return value
+        kept = reference(value, data)
+        self._kept[str(digest_of(kept))] = data
+        return kept
+
+    def get(self, value: Any) -> Any:
+        """The value behind a reference; any other value as it is. Raises JournalError when it isn't there."""
+        digest = digest_of(value)
+        if digest is None:
+            return value
+        if digest not in self._kept:
+            raise JournalError(f"there is no large value {digest}")
+        return msgspec.json.decode(self._kept[digest])
+
+
+class MemoryInbox:
+    """Requests in a list."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Request] = {}
+        self._count = 0
+
+    def put(self, request: Request) -> str:
+        """Leave a request; the answer is its id."""
+        self._count += 1
+        request_id = f"{self._count:020d}"
+        self._waiting[request_id] = normalise_request(msgspec.structs.replace(request, request=request_id))
+        return request_id
+
+    def take(self, seen: Collection[str] = ()) -> list[Request]:
+        """Requests in their order, without those the journal has `seen`."""
+        return [request for request_id, request in self._waiting.items() if request_id not in seen]
+
+    def done(self, request_id: str) -> None:
+        """Forget a request."""
+        self._waiting.pop(request_id, None)
+
+
+class _Run:
+    """What outlives the writer of a run."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.blobs = MemoryBlobs()
+        self.inbox = MemoryInbox()
+        self.writer: MemoryJournal | None = None
+
+    def records(self) -> list[Record]:
+        return [decode_line(line) for line in self.lines]
+
+
+class MemoryRuns:
+    """A place that keeps runs until the process ends."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _Run] = {}
+
+    def create(self, run_id: str) -> MemoryJournal:
+        """Start a run's journal. Raises JournalError when there is one, UsageError for a bad id."""
+        if check_run_id(run_id) in self._runs:
+            raise JournalError(f"there is a run {run_id} already", advice="'gonogo resume' goes on with it")
+        run = self._runs[run_id] = _Run()
+        return MemoryJournal(run_id, run)
+
+    def reopen(self, run_id: str) -> MemoryJournal:
+        """Go on with a run. Raises RunLocked while its writer isn't closed, JournalError when there is
+        none.
+        """
+        run = self._known(run_id)
+        if run.writer is not None:
+            raise RunLocked(f"run {run_id} is being written", advice="close its journal first")
+        return MemoryJournal(run_id, run)
+
+    def read(self, run_id: str) -> Loaded:
+        """The records of a run. Raises JournalError."""
+        return Loaded(self._known(run_id).records())
+
+    def blobs(self, run_id: str) -> MemoryBlobs:
+        """The run's large values. Raises JournalError."""
+        return self._known(run_id).blobs
+
+    def inbox(self, run_id: str) -> MemoryInbox:
+        """Where to leave requests for the run. Raises JournalError."""
+        return self._known(run_id).inbox
+
+    def ids(self) -> list[str]:
+        """All run ids, sorted."""
+        return sorted(self._runs)
+
+    def _known(self, run_id: str) -> _Run:
+        if check_run_id(run_id) not in self._runs:
+            raise JournalError(f"there is no run {run_id}")
+        return self._runs[run_id]
+
+
+class MemoryJournal:
+    """The one writer of a run."""
+
+    def __init__(self, run_id: str, run: _Run) -> None:
+        self.run_id = run_id
+        self.records = run.records()
+        self.notes: tuple[str, ...] = ()
+        self.blobs = run.blobs
+        self.inbox = run.inbox
+        self._run = run
+        run.writer = self
+
+    def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
+        """Add a batch; `sync` changes nothing here. Raises Bug when the journal is closed or a number is out
+        of order.
+        """
+        if self._run.writer is not self:
+            raise Bug(f"run {self.run_id}: a record came after its journal was closed")
+        due = decode_line(self._run.lines[-1]).seq + 1 if self._run.lines else None
+        for record in records:
+            if due is not None and record.seq != due:
+                raise Bug(f"run {self.run_id}: record {record.seq} came where {due} was due")
+            due = record.seq + 1
+        self._run.lines.extend(map(encode_line, records))
+
+    def close(self) -> None:
+        """Let others write. May be called twice."""
+        if self._run.writer is self:
+            self._run.writer = None

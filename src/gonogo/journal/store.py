@@ -1,0 +1,130 @@
+"""What a host and the readers ask of a place that keeps runs. `jsonl.py` is the truth, `memory.py` is for
+tests and embedding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from gonogo.core.events import AnswerGiven, CancelAsked
+from gonogo.errors import UsageError
+from gonogo.journal.records import Record
+
+__all__ = ["Blobs", "Durability", "Inbox", "Loaded", "Request", "RunJournal", "Runs", "check_run_id"]
+
+Durability = Literal["every", "effects", "none"]
+"""When what was appended must be on disk: after each batch; when a caller asks and at the end; whenever the
+system likes.
+"""
+
+Request = AnswerGiven | CancelAsked
+"""What another process may ask of a run."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What is known of a run. `notes` are warnings for the reader: a torn last line left out, a request
+    refused.
+    """
+
+    records: list[Record]
+    notes: tuple[str, ...] = ()
+
+
+class Blobs(Protocol):
+    """Large values of one run, by the hash of their content."""
+
+    def put(self, value: Any) -> Any:
+        """`value` itself, or a reference to it when it is large (above `blobs.BLOB_BYTES` as JSON)."""
+        ...
+
+    def get(self, reference: Any) -> Any:
+        """The value behind a reference; any other value is given back as it is. Raises JournalError."""
+        ...
+
+
+class Inbox(Protocol):
+    """Requests from other processes, in the order they were made. Works whether or not the run is running."""
+
+    def put(self, request: Request) -> str:
+        """Leave a request; the answer is its id. Raises JournalError."""
+        ...
+
+    def take(self, seen: Collection[str] = ()) -> list[Request]:
+        """Requests not yet `done`, each with its `request` id set, without those whose ids the journal has
+        `seen`.
+        """
+        ...
+
+    def done(self, request_id: str) -> None:
+        """Forget a request, once the journal holds it."""
+        ...
+
+
+class RunJournal(Protocol):
+    """The one writer of a run."""
+
+    run_id: str
+    records: list[Record]
+    """What was there when the run was opened; empty for a new one."""
+    notes: tuple[str, ...]
+    blobs: Blobs
+    inbox: Inbox
+
+    def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
+        """Add a batch, all or none; with `sync` it survives a power cut when this returns. Raises
+        JournalError.
+        """
+        ...
+
+    def close(self) -> None:
+        """Make everything durable and let others write. May be called twice."""
+        ...
+
+
+class Runs(Protocol):
+    """A place that keeps runs."""
+
+    def create(self, run_id: str) -> RunJournal:
+        """Start a run's journal. Raises JournalError when there is one, UsageError for a bad id."""
+        ...
+
+    def reopen(self, run_id: str) -> RunJournal:
+        """Go on with a run. Raises RunLocked, JournalError."""
+        ...
+
+    def read(self, run_id: str) -> Loaded:
+        """Look at a run, running or not, changing nothing. Raises JournalError."""
+        ...
+
+    def blobs(self, run_id: str) -> Blobs:
+        """The run's large values, for reading."""
+        ...
+
+    def inbox(self, run_id: str) -> Inbox:
+        """Where to leave requests for the run."""
+        ...
+
+    def ids(self) -> list[str]:
+        """All run ids, sorted."""
+        ...
+
+
+def check_run_id(run_id: str) -> str:
+    """The id itself when it can safely be a folder's name.
+
+    Raises:
+        UsageError: it has other characters than letters, digits, dot, underscore and dash, begins with a dot
+        or is too long.
+    """
+    if not _RUN_ID.fullmatch(run_id):
+        raise UsageError(
+            f"{run_id[:140]!r} can't be a run id",
+            advice="use up to 128 letters, digits, '.', '_' and '-', not starting with '.'",
+        )
+    return run_id
