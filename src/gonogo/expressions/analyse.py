@@ -19,7 +19,16 @@ from gonogo.expressions.syntax import ExpressionProblem, parse, place_of, refuse
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["HELPERS", "KNOWN_NAMES", "ExpressionProblem", "Kind", "Reading", "analyse", "locate", "unknown_names"]
+__all__ = [
+    "HELPERS",
+    "KNOWN_NAMES",
+    "ExpressionProblem",
+    "Kind",
+    "Reading",
+    "analyse",
+    "locate",
+    "unknown_names",
+]
 
 Path = tuple[str | int, ...]
 
@@ -47,7 +56,9 @@ def analyse(source: str, kind: Kind) -> Reading:
     refuse_what_is_no_expression(source)
     root = parse(source)
     if all(child.type == "comment" for child in root.children):
-        raise ExpressionProblem("expected an expression, found only comments; write `true` or leave the key out")
+        raise ExpressionProblem(
+            "expected an expression, found only comments; write `true` or leave the key out"
+        )
     walk = _Walk()
     try:
         walk.scope(root, function_names(root))
@@ -59,7 +70,9 @@ def analyse(source: str, kind: Kind) -> Reading:
 def unknown_names(reading: Reading) -> tuple[str, ...]:
     """The free names that are neither data, helpers nor part of the language; validation refuses them (B.2 D)."""
     return tuple(
-        name for name in reading.names if name not in KNOWN_NAMES and name not in HELPERS and name not in BUILTINS
+        name
+        for name in reading.names
+        if name not in KNOWN_NAMES and name not in HELPERS and name not in BUILTINS
     )
 
 

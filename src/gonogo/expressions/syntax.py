@@ -47,9 +47,13 @@ def encode(source: str) -> bytes:
         before = source[: error.start]
         line = before.count("\n") + 1
         column = error.start - (before.rfind("\n") + 1) + 1
-        raise ExpressionProblem("expected text; this character is half a surrogate pair", line, column) from None
+        raise ExpressionProblem(
+            "expected text; this character is half a surrogate pair", line, column
+        ) from None
     if len(data) > SOURCE_BYTES_MAX:
-        raise ExpressionProblem(f"expected at most {SOURCE_BYTES_MAX // 1024} KiB of text, got {len(data) // 1024}")
+        raise ExpressionProblem(
+            f"expected at most {SOURCE_BYTES_MAX // 1024} KiB of text, got {len(data) // 1024}"
+        )
     return data
 
 

@@ -1,0 +1,72 @@
+"""The expressions a sandbox knows: what each reads, how it is compiled, and whether the child has it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from gonogo.expressions.analyse import Reading, analyse
+from gonogo.expressions.names import KNOWN_NAMES
+from gonogo.expressions.results import Failure
+from gonogo.expressions.shape import Shape, shape
+from gonogo.expressions.syntax import ExpressionProblem
+
+FUNCTIONS_MAX = 10_000
+_NOTHING = Shape("", (), True)
+
+
+@dataclass(slots=True)
+class Compiled:
+    """One expression text. `parameters` are the data names it is given; `failure` is set once it can't be compiled."""
+
+    number: int
+    source: str
+    reading: Reading = field(default_factory=Reading)
+    shape: Shape = _NOTHING
+    parameters: tuple[str, ...] = ()
+    failure: Failure | None = None
+    sent: bool = False
+
+
+class Functions:
+    """The expressions seen so far, the longest unused dropped first. Not thread safe."""
+
+    def __init__(self) -> None:
+        self._by_source: OrderedDict[str, Compiled] = OrderedDict()
+        self._next_number = 1
+        self._dropped: list[str] = []
+
+    def compiled(self, source: str) -> Compiled:
+        """The entry of `source`, made if need be. The child gets it with the next frame that uses it."""
+        found = self._by_source.get(source)
+        if found is not None:
+            self._by_source.move_to_end(source)
+            return found
+        made = _read(self._next_number, source)
+        self._next_number += 1
+        self._by_source[source] = made
+        if len(self._by_source) > FUNCTIONS_MAX:
+            _, oldest = self._by_source.popitem(last=False)
+            self._dropped.append(str(oldest.number))
+        return made
+
+    def take_parts(self) -> list[str]:
+        """The command that makes the child forget what was dropped here."""
+        dropped, self._dropped = self._dropped, []
+        return ["x", ",".join(dropped)] if dropped else []
+
+    def forget_all(self) -> None:
+        """The child is gone: everything has to be sent again."""
+        self._dropped = []
+        for entry in self._by_source.values():
+            entry.sent = False
+
+
+def _read(number: int, source: str) -> Compiled:
+    try:
+        reading, shaped = analyse(source, "value"), shape(source)
+    except ExpressionProblem as problem:
+        failure = Failure("syntax", problem.message, problem.line, problem.column)
+        return Compiled(number, source, failure=failure)
+    names = KNOWN_NAMES.intersection(reading.names) if shaped.trusted else KNOWN_NAMES
+    return Compiled(number, source, reading, shaped, tuple(sorted(names)))

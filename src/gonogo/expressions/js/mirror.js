@@ -1,0 +1,203 @@
+// Host data inside the engine: a table of frozen values, read-only views that are filled when read, memory, and the
+// throw-away copies that scripts get. `current()` is the evaluation under way.
+(current) => {
+  'use strict';
+  const values = new Map();
+  const hasOwn = Object.hasOwn;
+  const WRITERS = ['set', 'append', 'increment', 'delete', 'clear'];
+
+  const freeze = (value) => {
+    if (typeof value !== 'object' || value === null) return value;
+    const pending = [value];
+    while (pending.length > 0) {
+      const holder = Object.freeze(pending.pop());
+      for (const key of Object.keys(holder)) {
+        const inner = holder[key];
+        if (typeof inner === 'object' && inner !== null) pending.push(inner);
+      }
+    }
+    return value;
+  };
+
+  // `event` compares equal to its name: `event == 'pr_opened'` (engine spec B.3 D).
+  const eventPrototype = Object.create(Object.prototype, {
+    toString: { value() { return String(this.name); } },
+    valueOf: { value() { return String(this.name); } },
+  });
+  const asEvent = (value) => {
+    if (value === null) return null;
+    const given = typeof value === 'object' ? value : { name: value };
+    const name = given.name ?? given.event_name ?? null;
+    return Object.assign(Object.create(eventPrototype), given, { name, event_name: given.event_name ?? name });
+  };
+
+  const put = (slot, json) => { values.set(slot, freeze(JSON.parse(json))); };
+  const putEvent = (slot, json) => { values.set(slot, freeze(asEvent(JSON.parse(json)))); };
+  const drop = (slot) => { values.delete(slot); };
+
+  // JSON data only, so no cycles; the depth is bounded by what JSON.parse took.
+  const copy = (value) => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(copy);
+    const made = Object.create(Object.getPrototypeOf(value));
+    for (const key of Object.keys(value)) {
+      Object.defineProperty(made, key, { value: copy(value[key]), writable: true, enumerable: true, configurable: true });
+    }
+    return made;
+  };
+
+  const at = (slot) => {
+    const value = values.get(String(slot));
+    return current().kind === 'script' ? copy(value) : value;
+  };
+
+  // Missing data is noted for the host, which sends it and runs the expression again; a `catch` can't hide the note.
+  const need = (view, key) => {
+    current().needs.push([view, key]);
+    throw new Error('waiting for data');
+  };
+
+  // `given` maps keys to slots (0: no such key); `keys` is the list of all keys, or null when it wasn't asked for yet.
+  const view = (name, { given, keys }, alias) => {
+    const filled = new Map();
+    const present = (key) => {
+      if (filled.has(key)) return filled.get(key) !== undefined;
+      if (hasOwn(given, key)) return given[key] !== 0;
+      return keys === null ? need(name, key) : keys.includes(key);
+    };
+    const read = (key) => {
+      if (filled.has(key)) return filled.get(key);
+      if (!hasOwn(given, key)) {
+        if (keys === null || keys.includes(key)) need(name, key);
+        return undefined;
+      }
+      if (given[key] === 0) return undefined;
+      filled.set(key, at(given[key]));
+      return filled.get(key);
+    };
+    const write = (key, value) => {
+      if (current().kind !== 'script') throw new TypeError(`'${name}' is read-only`);
+      filled.set(key, value);
+      return true;
+    };
+    return new Proxy({}, {
+      get(_, key) {
+        if (typeof key === 'symbol') return undefined;
+        if (key === 'history' && alias !== null) return alias();
+        if (key === 'hasOwnProperty') return Object.prototype.hasOwnProperty;
+        return read(key);
+      },
+      has: (_, key) => typeof key === 'string' && present(key),
+      ownKeys() {
+        const all = keys ?? need(name, null);
+        const added = [...filled.keys()].filter((key) => !all.includes(key));
+        return [...all, ...added].filter((key) => !filled.has(key) || filled.get(key) !== undefined);
+      },
+      // Must not read: Object.keys asks for every descriptor and would pull everything over.
+      getOwnPropertyDescriptor: (_, key) => (typeof key === 'string' && present(key)
+        ? { value: undefined, writable: true, enumerable: true, configurable: true } : undefined),
+      set: (_, key, value) => write(key, value),
+      deleteProperty: (_, key) => write(key, undefined),
+      defineProperty: (_, key, found) => write(key, found.value),
+      getPrototypeOf: () => Object.prototype,
+      setPrototypeOf: () => false,
+      preventExtensions: () => false,
+    });
+  };
+
+  const memory = ({ given, keys, namespace }) => {
+    const changed = new Map();
+    let cleared = false;
+    const stored = (space) => {
+      if (cleared) return null;
+      if (hasOwn(given, space)) return given[space] === 0 ? null : values.get(String(given[space]));
+      if (keys !== null && !keys.includes(space)) return null;
+      return need('memory', space);
+    };
+    const entries = (space) => changed.get(space) ?? stored(space) ?? {};
+    const get = (space, key) => (hasOwn(entries(space), key) ? entries(space)[key] : undefined);
+    const shown = (value) => (current().kind === 'script' ? copy(value) : value);
+    const plain = (value) => (value === undefined ? null : freeze(JSON.parse(current().json(value))));
+    const record = (op, key, value, space) => {
+      if (current().ops.length >= 10000) throw new RangeError('expected at most 10000 memory changes in an evaluation');
+      current().ops.push({ op, key, value, namespace: space });
+    };
+    const change = (space, edit) => {
+      const next = Object.assign(Object.create(null), entries(space));
+      edit(next);
+      changed.set(space, Object.freeze(next));
+    };
+    const name = (space) => (space === undefined || space === null ? namespace : String(space));
+    const number = (value, what) => {
+      if (typeof value !== 'number' || !Number.isFinite(value)) throw new TypeError(`expected a number ${what}`);
+      return value;
+    };
+    const api = {
+      get: (key, space) => shown(get(name(space), String(key))),
+      has: (key, space) => hasOwn(entries(name(space)), String(key)),
+      list: (space) => Object.keys(entries(name(space))),
+      getAll: (space) => shown(Object.assign({}, entries(name(space)))),
+      set(key, value, space) {
+        const kept = plain(value);
+        change(name(space), (next) => { next[String(key)] = kept; });
+        record('set', String(key), kept, name(space));
+        return value;
+      },
+      append(key, value, space) {
+        const kept = plain(value);
+        const had = get(name(space), String(key));
+        const list = had === undefined ? [kept] : [...(Array.isArray(had) ? had : [had]), kept];
+        change(name(space), (next) => { next[String(key)] = Object.freeze(list); });
+        record('append', String(key), kept, name(space));
+        return shown(list);
+      },
+      increment(key, amount = 1, space = undefined) {
+        const had = get(name(space), String(key));
+        const sum = number(had ?? 0, `in memory under '${key}'`) + number(amount, 'to add');
+        change(name(space), (next) => { next[String(key)] = sum; });
+        record('increment', String(key), amount, name(space));
+        return sum;
+      },
+      delete(key, space) {
+        const had = hasOwn(entries(name(space)), String(key));
+        change(name(space), (next) => { delete next[String(key)]; });
+        record('delete', String(key), null, name(space));
+        return had;
+      },
+      clear(space) {
+        if (space === undefined || space === null) { cleared = true; changed.clear(); } else changed.set(String(space), {});
+        record('clear', null, null, space === undefined || space === null ? null : String(space));
+      },
+    };
+    if (current().kind === 'condition') {
+      for (const key of WRITERS) {
+        api[key] = () => { throw new TypeError(`memory.${key} is not available: memory is read-only in conditions`); };
+      }
+    }
+    return Object.freeze(api);
+  };
+
+  // One argument: a slot number, null, or [name, {given, keys, …}] for a view.
+  const argument = (spec, history) => {
+    if (spec === null) return null;
+    if (typeof spec === 'number') return at(spec);
+    const [name, content] = spec;
+    if (name === 'memory') return memory(content);
+    return view(name, content, name === 'outputs' ? history : null);
+  };
+
+  const args = ({ names, history }) => {
+    let shared;
+    const alias = () => {
+      if (shared === undefined) shared = history === undefined ? need('history', null) : argument(history, null);
+      return shared;
+    };
+    return names.map((spec) => {
+      const made = argument(spec, alias);
+      if (Array.isArray(spec) && spec[0] === 'outputs_history') shared = made;
+      return made;
+    });
+  };
+
+  return { put, putEvent, drop, at, args };
+}

@@ -1,0 +1,109 @@
+"""Turn what the child says about one run or compilation into a Value or a Failure, with places in the user's text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from gonogo.expressions.frames import decode_value
+from gonogo.expressions.results import Failure, MemoryOp, Result, Value
+from gonogo.expressions.shape import Shape
+
+BOOTSTRAP_LINE = 100_000
+_PLACE = re.compile(r"<input>:(\d{1,9}):(\d{1,9})")
+_CHAIN = re.compile(r"[\w$]+(?:\??\.[\w$]+|\[(?:\d+|'[^'\n]*'|\"[^\"\n]*\")\])*")
+_CHAIN_SHOWN_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The run read data that wasn't sent: (view, key) pairs; the key is None for the list of all keys."""
+
+    wanted: tuple[tuple[str, str | None], ...]
+
+
+def outcome(text: str, source: str, shape: Shape, limit_s: float) -> Result | Needs:
+    """What a run came to; raises ValueError for text the child's own code would never write."""
+    if text in ("t", "f"):
+        return Value(value=text == "t")
+    if text.startswith("!"):
+        return _stopped(text[1:], source, shape, limit_s)
+    said = decode_value(text)
+    if "n" in said:
+        return Needs(tuple((str(view), key) for view, key in said["n"]))
+    if "e" in said:
+        return _thrown(*said["e"], source, shape)
+    ops = tuple(_op(op) for op in said.get("m", ()))
+    return Value(value=said.get("v"), undefined="u" in said, memory=ops, logs=tuple(said.get("l", ())))
+
+
+def syntax_failure(complaints: str, source: str, shape: Shape) -> Failure:
+    """Of the complaints about text as an expression and as a body, the one that got further."""
+    failures = [_failure("syntax", text, source, shape) for text in complaints.split("\x01")]
+    if len(failures) > 1 and (shape.body == "" or not shape.trusted):
+        return max(failures, key=lambda found: (found.line or 0, found.column or 0))
+    return failures[-1]
+
+
+def limit_failure(limit_s: float) -> Failure:
+    return Failure("limit", f"the expression didn't end within {limit_s:g} s; make it do less")
+
+
+def _op(op: dict[str, Any]) -> MemoryOp:
+    return MemoryOp(op=op["op"], key=op["key"], value=op["value"], namespace=op["namespace"])
+
+
+def _stopped(text: str, source: str, shape: Shape, limit_s: float) -> Failure:
+    if "interrupted" in text:
+        return limit_failure(limit_s)
+    if "out of memory" in text or text.startswith("MemoryError"):
+        return Failure("memory", "the expression used up its memory; make it build less")
+    return _failure("error", text, source, shape)
+
+
+def _thrown(name: str, message: str, stack: str, source: str, shape: Shape) -> Failure:
+    if name == "Unusable":
+        return Failure("result", message)
+    if name == "InternalError" and message == "out of memory":
+        return Failure("memory", "the expression used up its memory; make it build less")
+    text = message if name in ("thrown", "Error") else f"{name}: {message}"
+    return _failure("error", text + "\n" + stack, source, shape)
+
+
+def _failure(kind: str, text: str, source: str, shape: Shape) -> Failure:
+    message = text.split("\n    at ")[0].strip()
+    message = message.removesuffix("\n")
+    line, column = _place(text, source, shape)
+    if (
+        kind == "error"
+        and line is not None
+        and column is not None
+        and "of undefined" in message + " of null" * 0
+    ):
+        message += _shown(source, line, column)
+    return Failure(kind, message or "the expression failed", line, column)
+
+
+def _shown(source: str, line: int, column: int) -> str:
+    """QuickJS names the property that can't be read, not what it was read from."""
+    found = _CHAIN.match(source.split("\n")[line - 1], column - 1)
+    return f", at `{found.group()[:_CHAIN_SHOWN_MAX]}`" if found else ""
+
+
+def _place(text: str, source: str, shape: Shape) -> tuple[int | None, int | None]:
+    """Line and column from 1, in characters: the wrapper's line and what `shape` put in are taken off again."""
+    lines = source.split("\n")
+    for found in _PLACE.finditer(text):
+        row, byte_column = int(found.group(1)) - 2, int(found.group(2)) - 1
+        if row >= BOOTSTRAP_LINE - 2:
+            continue
+        if not 0 <= row < len(lines):
+            break
+        for at_row, at_column, size in shape.insertions:
+            if at_row == row and byte_column > at_column:
+                byte_column = max(at_column, byte_column - size)
+        before = lines[row].encode()[:byte_column]
+        return row + 1, len(before.decode(errors="ignore")) + 1
+    end = lines[-1]
+    return (len(lines), len(end) + 1) if _PLACE.search(text) else (None, None)

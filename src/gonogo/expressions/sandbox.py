@@ -1,0 +1,253 @@
+"""Evaluate JavaScript expressions in a child process: batches in, values or failures out.
+
+A `Sandbox` belongs to one run. Its child is started at the first use and again whenever it was killed; a hang, a crash or
+used-up memory costs only the evaluation it happened in. Evaluations are pure: data goes in, a result and wished-for
+memory changes come out, so running one again is safe, and data is sent only when it is read. What is evaluated when,
+and what results mean, is left to the callers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING
+
+from gonogo.errors import SandboxError
+from gonogo.expressions.compiled import Compiled, Functions
+from gonogo.expressions.names import Kind
+from gonogo.expressions.outcomes import Needs, limit_failure, outcome, syntax_failure
+from gonogo.expressions.process import ENGINE_IS_WRONG, Child, Died, Reply
+from gonogo.expressions.request import Limits, Pending, Request, spec_of
+from gonogo.expressions.results import Failure, MemoryOp, Result, Value
+from gonogo.expressions.slots import Slots
+
+if TYPE_CHECKING:
+    import anyio
+
+__all__ = ["Failure", "Limits", "MemoryOp", "Request", "Result", "Sandbox", "Value"]
+
+RUNS_PER_FRAME_MAX = 1000
+DEATHS_WHILE_STARTING_MAX = 3
+
+Frame = tuple[list[str], list[float]]
+Conversation = Generator[Frame, Reply, None]
+
+
+class Sandbox:
+    """The expression engine of one run. `now_ms` is what `now` and `Date` show, in ms since 1970.
+
+    Blocking calls may come from any thread; `evaluate_async` belongs to one event loop. Raises SandboxError when the
+    engine isn't installed or no child process can be started.
+    """
+
+    def __init__(self, now_ms: float, limits: Limits | None = None) -> None:
+        self._now_ms = now_ms
+        self._limits = limits or Limits()
+        self._lock = threading.Lock()
+        self._async_lock: anyio.Lock | None = None
+        self._child: Child | None = None
+        self._functions = Functions()
+        self._slots = Slots()
+
+    def prepare(self, sources: Sequence[tuple[str, Kind]]) -> list[Failure | None]:
+        """Compile all `sources` in one frame; returns for each what is wrong with it."""
+        found: list[Failure | None] = [None] * len(sources)
+        with self._lock:
+            self._drive(self._compilation([source for source, _ in sources], found))
+        return found
+
+    def evaluate(self, requests: Sequence[Request]) -> list[Result]:
+        """Evaluate all `requests`, in order; blocks."""
+        results: list[Result | None] = [None] * len(requests)
+        with self._lock:
+            self._drive(self._evaluation(requests, results))
+        return [result for result in results if result is not None]
+
+    async def evaluate_async(self, requests: Sequence[Request]) -> list[Result]:
+        """As `evaluate`, without blocking the event loop; one batch at a time. Cancelling it is safe at any point."""
+        import anyio
+
+        results: list[Result | None] = [None] * len(requests)
+        if self._async_lock is None:
+            self._async_lock = anyio.Lock(fast_acquire=True)
+        async with self._async_lock:
+            while not self._lock.acquire(blocking=False):
+                await anyio.sleep(0.001)  # a thread is evaluating; it is done within its own limits
+            try:
+                await self._drive_async(self._evaluation(requests, results))
+            finally:
+                self._lock.release()
+        return [result for result in results if result is not None]
+
+    def close(self) -> None:
+        """End the child; the next call would start another."""
+        with self._lock:
+            self._stop()
+
+    def _drive(self, conversation: Conversation) -> None:
+        try:
+            parts, limits_s = next(conversation)
+            while True:
+                parts, limits_s = conversation.send(self._running().exchange(parts, limits_s))
+        except StopIteration:
+            return
+        except BaseException:
+            self._stop()
+            raise
+
+    async def _drive_async(self, conversation: Conversation) -> None:
+        try:
+            parts, limits_s = next(conversation)
+            while True:
+                reply = await self._running().exchange_async(parts, limits_s)
+                parts, limits_s = conversation.send(reply)
+        except StopIteration:
+            return
+        except BaseException:
+            self._stop()
+            raise
+
+    def _running(self) -> Child:
+        """The child, started if need be; only ever called right after `_fresh` has looked at it."""
+        if self._child is None:
+            limits = self._limits
+            self._child = Child(self._now_ms, limits.memory_bytes, limits.result_bytes, limits.grace_s)
+        return self._child
+
+    def _fresh(self) -> None:
+        """Before a frame is built: a child of the process this one was forked from isn't ours."""
+        if self._child is not None and self._child.pid_of_parent != os.getpid():
+            self._child.abandon()
+            self._forget_child()
+
+    def _stop(self) -> None:
+        if self._child is not None:
+            if self._child.pid_of_parent == os.getpid():
+                self._child.kill()
+            self._forget_child()
+
+    def _forget_child(self) -> None:
+        self._child = None
+        self._slots = Slots()
+        self._functions.forget_all()
+
+    def _compilation(self, sources: Sequence[str], found: list[Failure | None]) -> Conversation:
+        self._fresh()
+        compiled = [self._functions.compiled(source) for source in sources]
+        waiting = self._unsent(compiled)
+        deaths = 0
+        while waiting:
+            part = waiting[:1] if deaths else waiting
+            reply = yield self._frame(part, [])
+            if isinstance(reply, Died):
+                deaths = self._bury(reply, deaths)
+                if deaths and len(part) == 1:
+                    part[0].failure = Failure("crash", "the expression can't be compiled: the engine stopped")
+            else:
+                self._settle_compiled(part, reply[1:])
+                self._retire(reply)
+            waiting = [each for each in self._unsent(waiting) if each.failure is None]
+        for index, each in enumerate(compiled):
+            found[index] = each.failure
+
+    def _evaluation(self, requests: Sequence[Request], results: list[Result | None]) -> Conversation:
+        pending = [Pending(index, request) for index, request in enumerate(requests)]
+        deaths, alone = 0, False
+        while pending:
+            self._fresh()
+            batch = self._ready(pending[: 1 if alone else RUNS_PER_FRAME_MAX], results)
+            reply: Reply | None = None
+            if batch:
+                unsent = self._unsent([each.compiled for each in batch])
+                reply = yield self._frame(unsent, batch)
+            if isinstance(reply, Died):
+                deaths = self._bury(reply, deaths)
+                alone = reply.run is None
+                self._blame(reply, batch, results)
+            elif reply is not None:
+                alone = False
+                self._settle_compiled(unsent, reply[1:])
+                self._settle(batch, reply[1 + len(unsent) :], results)
+                self._retire(reply)
+            pending = [each for each in pending if results[each.index] is None]
+
+    def _ready(self, pending: Sequence[Pending], results: list[Result | None]) -> list[Pending]:
+        """Those that can run: text that is no expression, or didn't compile, is settled here."""
+        batch = []
+        for each in pending:
+            each.compiled = self._functions.compiled(each.request.source)
+            if each.compiled.failure is not None:
+                results[each.index] = each.compiled.failure
+            else:
+                batch.append(each)
+        return batch
+
+    def _unsent(self, compiled: Sequence[Compiled]) -> list[Compiled]:
+        once = {each.number: each for each in compiled if not each.sent and each.failure is None}
+        return list(once.values())
+
+    def _frame(self, unsent: Sequence[Compiled], batch: Sequence[Pending]) -> Frame:
+        self._slots.make_room()
+        specs = [spec_of(each, self._slots) for each in batch]
+        parts = [repr(self._limits.batch_s), *self._functions.take_parts(), *self._slots.take_parts()]
+        for each in unsent:
+            parts += ("c", str(each.number), ",".join(each.parameters), each.source, each.shape.body)
+        limits_s = []
+        for run, spec in zip(batch, specs, strict=True):
+            request = run.request
+            parts += ("r", str(run.compiled.number), request.kind, repr(request.limit_s), spec)
+            limits_s.append(request.limit_s)
+        return parts, limits_s
+
+    def _settle_compiled(self, unsent: Sequence[Compiled], said: Sequence[str]) -> None:
+        for each, complaint in zip(unsent, said, strict=False):
+            each.sent = True
+            if complaint:
+                each.failure = syntax_failure(complaint, each.source, each.shape)
+
+    def _settle(self, batch: Sequence[Pending], said: Sequence[str], results: list[Result | None]) -> None:
+        for each, text in zip(batch, said, strict=False):
+            if each.compiled.failure is not None:
+                results[each.index] = each.compiled.failure
+            elif text:
+                try:
+                    result = outcome(text, each.compiled.source, each.compiled.shape, each.request.limit_s)
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    result = Failure("crash", "the expression engine gave an answer that can't be read")
+                if isinstance(result, Needs):
+                    each.want(result.wanted)
+                else:
+                    results[each.index] = result
+
+    def _blame(self, died: Died, batch: Sequence[Pending], results: list[Result | None]) -> None:
+        """Settle the run the child was at; all others of the frame run again."""
+        if died.run is not None and died.run < len(batch):
+            culprit = batch[died.run]
+        elif len(batch) == 1:
+            culprit = batch[0]
+        else:
+            return
+        if died.hung:
+            results[culprit.index] = limit_failure(culprit.request.limit_s)
+        else:
+            results[culprit.index] = Failure(
+                "crash", f"the expression engine stopped with code {died.exit_code}"
+            )
+
+    def _bury(self, died: Died, deaths: int) -> int:
+        """Forget a dead child; returns how often one died while starting or loading, in a row."""
+        self._forget_child()
+        if died.exit_code == ENGINE_IS_WRONG:
+            raise SandboxError(
+                "the JavaScript engine is not the expected one",
+                advice="pip install --force-reinstall quickjs-ng",
+            )
+        deaths = deaths + 1 if died.run is None else 0
+        if deaths > DEATHS_WHILE_STARTING_MAX:
+            raise SandboxError(f"the expression sandbox stops while starting, with code {died.exit_code}")
+        return deaths
+
+    def _retire(self, reply: list[str]) -> None:
+        if reply[0] == "retire":
+            self._stop()
