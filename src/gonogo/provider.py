@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from gonogo.core.faults import Effect, Fault, Issue
 from gonogo.core.plan import Effects
-from gonogo.expressions.results import MemoryOp, Result
+from gonogo.expressions.results import Failure, MemoryOp, Result, TemplateProblem, Value
 
 __all__ = [
     "UNSET",
@@ -26,6 +26,7 @@ __all__ = [
     "Effect",
     "Effects",
     "Failed",
+    "Failure",
     "Fault",
     "Issue",
     "MemoryOp",
@@ -33,6 +34,8 @@ __all__ = [
     "Parked",
     "Provider",
     "Result",
+    "TemplateProblem",
+    "Value",
 ]
 
 
@@ -125,7 +128,7 @@ class Context(Protocol):
         ...
 
     def render(self, text: str, names: Mapping[str, Any]) -> str:
-        """Render a template. Raises `expressions.template.TemplateProblem`."""
+        """Render a template. Raises `TemplateProblem`."""
         ...
 
     def log(self, level: str, text: str) -> None:

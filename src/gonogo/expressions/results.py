@@ -38,3 +38,13 @@ class Failure(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="fa
 
 
 Result = Value | Failure
+
+
+class TemplateProblem(Exception):  # noqa: N818 - the name says what happened
+    """A template that can't be read or rendered; `line` and `column` from 1 where known."""
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
