@@ -1,8 +1,9 @@
 """All that the author of a step type imports.
 
-A step type is one file: a frozen pydantic `Config`, an `async def run(call, context)` that returns Done, Failed or
-Parked, and one `Provider(...)`. Built-in types are listed in `providers/table.py`; packages outside register theirs
-under the entry point group `gonogo.providers`. The same contract test runs over both.
+A step type is one file: a frozen pydantic `Config`, an `async def run(call, context)` that returns Done,
+Failed or Parked, and one `Provider(...)`. Built-in types are listed in `providers/table.py`; packages
+outside register theirs under the entry point group `gonogo.providers`. The same contract test runs over
+both.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ __all__ = [
 class Call:
     """One attempt at a step. `config` is the provider's Config after rendering.
 
-    `env` is config and step env merged and rendered, text values; `timeout_s` the time the provider may take, None for
-    no limit; `key` the idempotency key; `names` what an expression of this step would see. `templated` names the config
-    fields whose texts held template tags, so their values may come from data; None means nobody looked, which counts as all.
+    `env` is config and step env merged and rendered, text values; `timeout_s` the time the provider may
+    take, None for no limit; `key` the idempotency key; `names` what an expression of this step would see.
+    `templated` names the config fields whose texts held template tags, so their values may come from data;
+    None means nobody looked, which counts as all.
     """
 
     step: str
@@ -68,10 +70,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The call worked. `output` UNSET means there is none; `meta` is `output_meta` (exit_code, status, headers…).
+    """The call worked. `output` UNSET: there is none; `meta` is `output_meta` (exit_code, status, headers…).
 
-    `memory` is applied in order; with `yields_memory` the output is the last operation's result. `content` is text for people.
-    `effect`: what happened outside. A warning worth keeping goes to `context.log` and to `meta["warnings"]` (a list of texts).
+    `memory` is applied in order; with `yields_memory` the output is the last operation's result. `content`
+    is text for people. `effect`: what happened outside. A warning worth keeping goes to `context.log` and
+    to `meta["warnings"]` (a list of texts).
     """
 
     output: Any = UNSET
@@ -98,7 +101,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The call waits for a person; nothing runs meanwhile. On timeout `default` answers, else the step fails."""
+    """The call waits for a person, and nothing runs. On timeout `default` answers, else the step fails."""
 
     prompt: str
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -159,12 +162,14 @@ class Context(Protocol):
 class Provider:
     """A step type.
 
-    `config`: pydantic model of the type's own keys. `templates`: names of config fields whose texts (at any depth) are
-    Liquid and rendered before the call; `late_templates`: those the provider renders itself, because they see what the
-    call gave (`transform` sees `output`): checked at load, not rendered by the host. `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`: what a call
-    with this config does outside; None means it can't be known and counts as repeatable ("idempotent").
-    `own_timeout`: the provider ends itself in time (it wants to keep partial output); the host only backs it up.
-    `needs_names`: False when `call.names` is never read, so that the host need not build it.
+    `config`: pydantic model of the type's own keys. `templates`: names of config fields whose texts (at any
+    depth) are Liquid and rendered before the call; `late_templates`: those the provider renders itself,
+    because they see what the call gave (`transform` sees `output`): checked at load, not rendered by the
+    host. `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`:
+    what a call with this config does outside; None means it can't be known and counts as repeatable
+    ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
+    host only backs it up. `needs_names`: False when `call.names` is never read, so that the host need not
+    build it.
     """
 
     name: str
@@ -178,6 +183,7 @@ class Provider:
     default_fanout: str = "map"
     default_timeout_s: float | None = None
     own_timeout: bool = False
+    needs_names: bool = True
     summary: str = ""
 
     def effects_of(self, config: Any) -> Effects:

@@ -24,5 +24,6 @@ PROVIDER = Provider(
     run=run,
     effects="reads",
     default_fanout="reduce",
+    needs_names=False,
     summary="does nothing; a place to route to",
 )
