@@ -127,11 +127,14 @@ class Engine:
 
     def run(self, number: str, kind: str, limit_s: str, spec: str) -> str:
         """Run one function; returns what `evaluate.js` says, or `!` and what stopped the engine itself."""
+        function = self._functions.get(number)
+        if function is None:
+            return ""  # it didn't compile, which this frame's reply already says
         self._limit(float(limit_s))
         if self._loaded_bytes:
             self._load()
         try:
-            result: str = self._run(self._functions[number], kind, spec)
+            result: str = self._run(function, kind, spec)
         except self._errors as error:
             return "!" + (str(error) or type(error).__name__).replace("\0", " ")[:2000]
         return result

@@ -75,7 +75,6 @@
 
   const withEffects = (result) => {
     const { ops, logs } = evaluation;
-    if (ops.length === 0 && logs.length === 0) return result;
     const body = result === 't' ? '"v":true' : result === 'f' ? '"v":false' : result.slice(1, -1);
     return `{${body},"m":${JSON.stringify(ops)},"l":${JSON.stringify(logs)}}`;
   };
@@ -86,7 +85,9 @@
 
   const run = (compiled, kind, specText) => {
     const spec = JSON.parse(specText);
-    evaluation = { kind, needs: [], ops: [], logs: [], status: null, association: null, json };
+    evaluation = {
+      kind, spec, needs: [], ops: [], logs: [], history: undefined, status: null, association: null, json,
+    };
     let result;
     try {
       if (spec.status !== undefined) evaluation.status = mirror.at(spec.status);
@@ -96,7 +97,7 @@
       result = `{"e":${JSON.stringify(described(error))}}`;
     }
     if (evaluation.needs.length > 0) return JSON.stringify({ n: evaluation.needs });
-    return withEffects(result);
+    return evaluation.ops.length === 0 && evaluation.logs.length === 0 ? result : withEffects(result);
   };
 
   const table = { run, put: mirror.put, putEvent: mirror.putEvent, drop: mirror.drop };

@@ -128,12 +128,9 @@
     [][Symbol.iterator](), ''[Symbol.iterator](), new Map().entries(), new Set().values(), 'a'.matchAll(/a/g),
     (function* () {})(), (async function* () {})(), Iterator.from({ next() {} }),
   ].map((made) => getPrototypeOf(made));
-  const globals = ownKeys(globalThis).map((key) => globalThis[key]);
   return () => {
+    const globals = ownKeys(globalThis).map((key) => globalThis[key]);
     freezeReachable([...globals, ...functionPrototypes, ...iterators]);
-    for (const key of ownKeys(globalThis)) {
-      if (key !== 'globalThis') freezeReachable([globalThis[key]]);
-    }
     Object.freeze(globalThis);
   };
 }

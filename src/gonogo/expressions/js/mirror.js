@@ -57,53 +57,51 @@
     throw new Error('waiting for data');
   };
 
-  // `given` maps keys to slots (0: no such key); `keys` is the list of all keys, or null when it wasn't asked for yet.
-  const view = (name, { given, keys }, alias) => {
-    const filled = new Map();
-    const present = (key) => {
-      if (filled.has(key)) return filled.get(key) !== undefined;
-      if (hasOwn(given, key)) return given[key] !== 0;
-      return keys === null ? need(name, key) : keys.includes(key);
-    };
-    const read = (key) => {
-      if (filled.has(key)) return filled.get(key);
-      if (!hasOwn(given, key)) {
-        if (keys === null || keys.includes(key)) need(name, key);
-        return undefined;
-      }
-      if (given[key] === 0) return undefined;
-      filled.set(key, at(given[key]));
-      return filled.get(key);
-    };
-    const write = (key, value) => {
-      if (current().kind !== 'script') throw new TypeError(`'${name}' is read-only`);
-      filled.set(key, value);
-      return true;
-    };
-    return new Proxy({}, {
-      get(_, key) {
-        if (typeof key === 'symbol') return undefined;
-        if (key === 'history' && alias !== null) return alias();
-        if (key === 'hasOwnProperty') return Object.prototype.hasOwnProperty;
-        return read(key);
-      },
-      has: (_, key) => typeof key === 'string' && present(key),
-      ownKeys() {
-        const all = keys ?? need(name, null);
-        const added = [...filled.keys()].filter((key) => !all.includes(key));
-        return [...all, ...added].filter((key) => !filled.has(key) || filled.get(key) !== undefined);
-      },
-      // Must not read: Object.keys asks for every descriptor and would pull everything over.
-      getOwnPropertyDescriptor: (_, key) => (typeof key === 'string' && present(key)
-        ? { value: undefined, writable: true, enumerable: true, configurable: true } : undefined),
-      set: (_, key, value) => write(key, value),
-      deleteProperty: (_, key) => write(key, undefined),
-      defineProperty: (_, key, found) => write(key, found.value),
-      getPrototypeOf: () => Object.prototype,
-      setPrototypeOf: () => false,
-      preventExtensions: () => false,
-    });
+  // A view is a proxy over its own state. `given` maps keys to slots (0: no such key); `keys` lists all keys, or is null
+  // when that wasn't asked for yet; `filled` holds what was read or, by a script, written (undefined: deleted).
+  const present = (state, key) => {
+    if (key in state.filled) return state.filled[key] !== undefined;
+    if (hasOwn(state.given, key)) return state.given[key] !== 0;
+    return state.keys === null ? need(state.name, key) : state.keys.includes(key);
   };
+  const readEntry = (state, key) => {
+    const slot = hasOwn(state.given, key) ? state.given[key] : null;
+    if (slot === null && (state.keys === null || state.keys.includes(key))) need(state.name, key);
+    if (slot === null || slot === 0) return undefined;
+    const value = at(slot);
+    state.filled[key] = value;
+    return value;
+  };
+  const writeEntry = (state, key, value) => {
+    if (current().kind !== 'script') throw new TypeError(`'${state.name}' is read-only`);
+    state.filled[key] = value;
+    return true;
+  };
+  const VIEW = {
+    get(state, key) {
+      if (typeof key === 'symbol') return undefined;
+      if (key in state.filled) return state.filled[key];
+      if (key === 'history' && state.name === 'outputs') return history();
+      if (key === 'hasOwnProperty') return Object.prototype.hasOwnProperty;
+      return readEntry(state, key);
+    },
+    has: (state, key) => typeof key === 'string' && present(state, key),
+    ownKeys(state) {
+      const all = state.keys ?? need(state.name, null);
+      const added = Object.keys(state.filled).filter((key) => !all.includes(key));
+      return [...all, ...added].filter((key) => state.filled[key] !== undefined || !(key in state.filled));
+    },
+    // Must not read: Object.keys asks for every descriptor and would pull everything over.
+    getOwnPropertyDescriptor: (state, key) => (typeof key === 'string' && present(state, key)
+      ? { value: undefined, writable: true, enumerable: true, configurable: true } : undefined),
+    set: (state, key, value) => writeEntry(state, key, value),
+    deleteProperty: (state, key) => writeEntry(state, key, undefined),
+    defineProperty: (state, key, found) => writeEntry(state, key, found.value),
+    getPrototypeOf: () => Object.prototype,
+    setPrototypeOf: () => false,
+    preventExtensions: () => false,
+  };
+  const view = (name, { given, keys }) => new Proxy({ name, given, keys, filled: Object.create(null) }, VIEW);
 
   const memory = ({ given, keys, namespace }) => {
     const changed = new Map();
@@ -177,26 +175,26 @@
     return Object.freeze(api);
   };
 
-  // One argument: a slot number, null, or [name, {given, keys, …}] for a view.
-  const argument = (spec, history) => {
+  // One argument: a slot number, null, or [name, content] for a view.
+  const argument = (spec) => {
     if (spec === null) return null;
     if (typeof spec === 'number') return at(spec);
-    const [name, content] = spec;
-    if (name === 'memory') return memory(content);
-    return view(name, content, name === 'outputs' ? history : null);
+    const made = spec[0] === 'memory' ? memory(spec[1]) : view(spec[0], spec[1]);
+    if (spec[0] === 'outputs_history') current().history = made;
+    return made;
   };
 
-  const args = ({ names, history }) => {
-    let shared;
-    const alias = () => {
-      if (shared === undefined) shared = history === undefined ? need('history', null) : argument(history, null);
-      return shared;
-    };
-    return names.map((spec) => {
-      const made = argument(spec, alias);
-      if (Array.isArray(spec) && spec[0] === 'outputs_history') shared = made;
-      return made;
-    });
+  // `outputs.history` is `outputs_history`, sent only when it is read (engine spec B.5).
+  const history = () => {
+    const { history: made, spec } = current();
+    if (made !== undefined) return made;
+    return spec.history === undefined ? need('history', null) : argument(spec.history);
+  };
+
+  const args = ({ names }) => {
+    const made = [];
+    for (let index = 0; index < names.length; index += 1) made[index] = argument(names[index]);
+    return made;
   };
 
   return { put, putEvent, drop, at, args };
