@@ -54,13 +54,13 @@ class _Reader:
         """The value that starts here."""
         if depth > DEPTH_MAX:
             raise NotLenient
-        kind, token = self._kind, self._lexeme
+        kind, lexeme = self._kind, self._lexeme
         self._next()
-        if token == "{" and kind == "sign":
+        if lexeme == "{" and kind == "sign":
             return self._object(depth)
-        if token == "[" and kind == "sign":
+        if lexeme == "[" and kind == "sign":
             return self._list(depth)
-        return _scalar(kind, token)
+        return _scalar(kind, lexeme)
 
     def end(self) -> None:
         """Nothing may follow."""
@@ -113,15 +113,15 @@ class _Reader:
         self._lexeme = found[self._kind]
 
 
-def _scalar(kind: str, token: str) -> Any:
+def _scalar(kind: str, lexeme: str) -> Any:
     if kind == "string":
-        return _unquoted(token)
+        return _unquoted(lexeme)
     if kind == "number":
-        return float(token) if "." in token else int(token)
+        return float(lexeme) if "." in lexeme else int(lexeme)
     if kind == "word":
-        return _CONSTANTS.get(token, token)
+        return _CONSTANTS.get(lexeme, lexeme)
     raise NotLenient
 
 
-def _unquoted(token: str) -> str:
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), token[1:-1], flags=re.DOTALL)
+def _unquoted(lexeme: str) -> str:
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), lexeme[1:-1], flags=re.DOTALL)
