@@ -1,0 +1,187 @@
+"""A merged document to a frozen `Plan`, or every problem at once.
+
+Reading files is `loader.py`; what the core does with a plan is the core's. Compiling is deterministic: the same text
+gives the same plan and the same digest, in another process and on another day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from gonogo.config import hints, order, templates
+from gonogo.config.actions import Actions
+from gonogo.config.collect import Collector
+from gonogo.config.drafts import Draft, Providers, read_drafts, with_routing_defaults
+from gonogo.config.expressions import CompileExpressions, Expressions, Use
+from gonogo.config.nodes import Mapping, find, plain
+from gonogo.config.schema import top
+from gonogo.config.steps import StepCompiler, failure_conditions, schema_problem
+from gonogo.config.validate import check
+from gonogo.core.plan import Limits, Plan, Step
+
+STEPS_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What compiling needs beside the document."""
+
+    providers: Providers
+    compile_expressions: CompileExpressions
+    strict: bool = False
+    default_name: str = "workflow"
+    workflows: dict[str, Plan] = field(default_factory=dict)
+
+
+def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan | None:
+    """The plan of a document; None (and errors in `notes`) when there is none."""
+    root = with_routing_defaults(root)
+    notes.root = root
+    document = _document(root, notes)
+    steps_node = root.get("steps")
+    if document is None or not isinstance(steps_node, Mapping):
+        return None
+    notes.strict = notes.strict or setting.strict or document.safety == "strict"
+    if len(steps_node.entries) > STEPS_MAX:
+        notes.error("steps.many", f"{len(steps_node.entries)} steps; at most {STEPS_MAX}", ("steps",))
+        return None
+    drafts = read_drafts(steps_node, setting.providers, notes)
+    expressions = Expressions(notes)
+    names = frozenset(steps_node.entries)
+    actions = Actions(notes, expressions, names, setting.workflows, document.safety)
+    compiler = StepCompiler(notes, expressions, actions)
+    steps = {name: compiler.compile(draft) for name, draft in drafts.items()}
+    steps.update(actions.hidden)
+    plan = _plan(document, steps, expressions, setting, notes)
+    _check_together(plan, drafts, expressions, names, document, notes)
+    expressions.compile(setting.compile_expressions)
+    return None if notes.failed else with_digest(plan, expressions)
+
+
+def _document(root: Mapping, notes: Collector) -> top.Document | None:
+    """The top level, checked. A missing version or missing steps are reported here, with the fix."""
+    data: dict[str, Any] = {}
+    for key, entry in root.entries.items():
+        if key in top.OUT_OF_SCOPE or key.startswith(top.OUT_OF_SCOPE_PREFIX):
+            notes.add_key("info", "key.out_of_scope", f"{key} is accepted and does nothing here", (key,))
+        elif key != "steps":
+            data[key] = plain(entry.node)
+    if "version" not in data:
+        notes.error("key.missing", "the key 'version' is missing", (), 'add version: "1.0" at the top')
+        data["version"] = "1.0"
+    steps = root.get("steps")
+    if steps is None:
+        notes.error("key.missing", "the key 'steps' is missing: there is nothing to run", (), "add steps:")
+    elif not isinstance(steps, Mapping) or not steps.entries:
+        notes.error("value.type", "expected a mapping of at least one step by name", ("steps",))
+    return check(top.Document, data, notes, ())
+
+
+def _plan(
+    document: top.Document,
+    steps: dict[str, Step],
+    expressions: Expressions,
+    setting: Setting,
+    notes: Collector,
+) -> Plan:
+    fail_if = None
+    if document.fail_if is not None:
+        fail_if = expressions.add(document.fail_if, "condition", Use(("fail_if",), None, "fail_if"))
+    return Plan(
+        name=document.name or document.id or setting.default_name,
+        steps=steps,
+        limits=Limits(
+            max_parallelism=document.max_parallelism,
+            max_loops=document.routing.max_loops,
+            max_runs=document.limits.max_runs_per_check,
+            max_workflow_depth=document.limits.max_workflow_depth,
+        ),
+        fail_fast=document.fail_fast,
+        fail_if=fail_if,
+        failure_conditions=failure_conditions(
+            document.failure_conditions, expressions, ("failure_conditions",), None
+        ),
+        include_tags=tuple(document.tag_filter.include),
+        exclude_tags=tuple(document.tag_filter.exclude),
+        safety=document.safety,
+        env=dict(document.env),
+        inputs=_inputs(document, notes),
+        outputs=_outputs(document, expressions, notes),
+        workflows=setting.workflows,
+        memory=document.memory.model_dump() if document.memory else {},
+    )
+
+
+def _inputs(document: top.Document, notes: Collector) -> dict[str, Any]:
+    """Declared inputs by name: `schema`, `required`, and `default` when there is one."""
+    made: dict[str, Any] = {}
+    for index, noun in enumerate(document.inputs):
+        path = ("inputs", index)
+        if noun.name in made:
+            notes.error("input.twice", f"the input {noun.name!r} is declared twice", path)
+        schema = noun.schema_ if noun.schema_ is not None else {"type": noun.type} if noun.type else {}
+        wrong = schema_problem(schema)
+        if wrong is not None:
+            notes.error("schema.invalid", wrong, (*path, "schema"))
+        has_default = "default" in noun.model_fields_set
+        made[noun.name] = {"schema": schema, "required": noun.required and not has_default}
+        if has_default:
+            made[noun.name]["default"] = noun.default
+    return made
+
+
+def _outputs(
+    document: top.Document, expressions: Expressions, notes: Collector
+) -> tuple[dict[str, Any], ...]:
+    """Declared outputs in order: `name` with `value` (a template) or `value_js`."""
+    made: list[dict[str, Any]] = []
+    for index, noun in enumerate(document.outputs):
+        path = ("outputs", index)
+        if noun.value_js is not None:
+            expressions.check(noun.value_js, "value", Use((*path, "value_js"), None, "outputs"))
+            made.append({"name": noun.name, "value_js": noun.value_js})
+            continue
+        node = find(notes.root, (*path, "value"))
+        if node is not None:
+            templates.check_field(node, (*path, "value"), notes)
+        made.append({"name": noun.name, "value": noun.value})
+    return tuple(made)
+
+
+def _check_together(
+    plan: Plan,
+    drafts: dict[str, Draft],
+    expressions: Expressions,
+    names: frozenset[str],
+    document: top.Document,
+    notes: Collector,
+) -> None:
+    """What can be said only when all steps are known."""
+    complete = len(drafts) == len(names)
+    made = order.Order(plan.steps)
+    order.check_cycles(made, notes)
+    if complete:  # a step that couldn't be read would be reported as missing, again and again
+        order.check_loops(made, document.routing.max_loops, notes)
+        order.check_reads(made, expressions.uses, notes)
+        explicit = frozenset(
+            name for name, draft in drafts.items() if draft.engine.fanout or draft.engine.reduce is not None
+        )
+        order.check_fanout(made, explicit, notes)
+    hints.give(plan, drafts, expressions, document, notes)
+
+
+def with_digest(plan: Plan, expressions: Expressions) -> Plan:
+    """The finished plan: its table of expressions and the digest of everything in it."""
+    plan = msgspec.structs.replace(plan, expressions=expressions.finished())
+    return msgspec.structs.replace(plan, digest=digest_of(plan))
+
+
+def digest_of(plan: Plan) -> str:
+    """sha256 of the plan as JSON with sorted keys, beside the order of its steps (which decides the order of work)."""
+    bare = msgspec.structs.replace(plan, digest="")
+    text = msgspec.json.encode([bare, list(plan.steps)], order="sorted")
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"

@@ -1,0 +1,83 @@
+"""How much a step's failure matters and what its calls do outside, said or inferred (spec A.5, C.8, G8, G34)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from gonogo.config.collect import Collector
+from gonogo.config.drafts import Draft
+from gonogo.core.plan import Criticality, Effects
+
+Origin = Literal["explicit", "tag", "inferred"]
+RESERVED_TAGS = ("external", "internal", "critical", "info")
+CRITICAL = frozenset(("external", "internal", "policy"))
+_NEEDS_OUTPUT_CONTRACT = frozenset(("ai", "script", "command", "http", "http_client", "http_input"))
+_USUALLY_MUTATES = frozenset(("github", "http", "http_client", "workflow"))
+
+
+def effects_of(draft: Draft) -> Effects:
+    """What a call does outside: `mutates:` wins, then `criticality: external`, then what the type says."""
+    said = draft.engine.mutates
+    if said is True or (said is None and draft.engine.criticality == "external"):
+        return "mutates"
+    by_type = _by_type(draft)
+    return "idempotent" if said is False and by_type == "mutates" else by_type
+
+
+def _by_type(draft: Draft) -> Effects:
+    """The type's word; a config whose templates aren't rendered yet is shown to it unchecked."""
+    model = draft.model
+    try:
+        return draft.provider.effects_of(model or draft.provider.config.model_construct(**draft.config))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return "mutates"  # it can't be known before the templates are rendered: the safe side
+
+
+def criticality_of(draft: Draft, effects: Effects) -> tuple[Criticality, Origin]:
+    """The criticality and where it comes from."""
+    engine = draft.engine
+    mutates = effects == "mutates"
+    if engine.criticality is not None:
+        return engine.criticality, "explicit"
+    if engine.critical is not None:
+        return (("external" if mutates else "internal") if engine.critical else "info"), "explicit"
+    for tag in RESERVED_TAGS:
+        if tag in engine.tags:
+            return _by_tag(tag, mutates), "tag"
+    if mutates:
+        return "external", "inferred"
+    return ("internal" if engine.for_each or _routes(draft) else "info"), "inferred"
+
+
+def _by_tag(tag: str, mutates: bool) -> Criticality:
+    if tag == "critical":
+        return "external" if mutates else "internal"
+    return "external" if tag == "external" else "internal" if tag == "internal" else "info"
+
+
+def _routes(draft: Draft) -> bool:
+    """True for a step with an on_* block that runs steps or goes to one."""
+    for block in (draft.engine.on_success, draft.engine.on_fail, draft.engine.on_finish):
+        if block and (block.run or block.run_js or block.goto or block.goto_js or block.transitions):
+            return True
+    return False
+
+
+def check_criticality(draft: Draft, criticality: Criticality, origin: Origin, notes: Collector) -> None:
+    """What a step of this criticality should say (A.6): warnings, errors under strict."""
+    engine, path = draft.engine, draft.path
+    if engine.criticality is not None and engine.critical is not None:
+        notes.error("key.clash", "critical and criticality say the same; keep one", (*path, "critical"))
+    if draft.provider.name in _USUALLY_MUTATES and origin == "inferred" and criticality == "external":
+        message = "this step changes the outside; its criticality was inferred as external"
+        notes.warn("criticality.inferred", message, path, "write criticality: external")
+    if criticality not in ("external", "internal") or origin == "inferred":
+        return
+    if not engine.assume and not engine.if_:
+        message = f"a step of criticality {criticality} should say what it assumes"
+        notes.warn("contract.missing_assume", message, path, "add assume: or if:")
+    if draft.provider.name in _NEEDS_OUTPUT_CONTRACT and not (
+        engine.guarantee or engine.schema_ or engine.output_schema
+    ):
+        message = f"a step of criticality {criticality} should say what it guarantees"
+        notes.warn("contract.missing_guarantee", message, path, "add guarantee: or schema:")

@@ -1,0 +1,63 @@
+"""Doubts about conditions that compile but probably don't say what is meant: warnings, errors under strict."""
+
+from __future__ import annotations
+
+from gonogo.config.collect import Collector
+from gonogo.config.drafts import Draft
+from gonogo.config.expressions import Expressions, Use, env_read_alone, looks_false
+from gonogo.config.nodes import Scalar, walk
+from gonogo.config.schema.top import Document
+from gonogo.core.plan import Plan
+from gonogo.expressions.analyse import Reading
+
+_CONDITIONS = frozenset(("if", "assume", "guarantee", "fail_if", "failure_conditions", "when"))
+
+
+def give(
+    plan: Plan, drafts: dict[str, Draft], expressions: Expressions, document: Document, notes: Collector
+) -> None:
+    """Look at every condition once, and at what the file leaves out."""
+    for use, reading in expressions.uses:
+        if use.construct in _CONDITIONS:
+            _env_alone(use, drafts, document, notes)
+        if use.construct == "assume":
+            _own_output(use, reading, notes)
+        if ("output", "exitCode") in reading.paths:
+            message = "output.exitCode is never there; a command's exit code is output_meta.exit_code"
+            notes.warn("expression.exit_code", message, use.path, "write output_meta.exit_code")
+    _fallible_without_block(drafts, document, notes)
+
+
+def _env_alone(use: Use, drafts: dict[str, Draft], document: Document, notes: Collector) -> None:
+    node = walk(notes.root, use.path)
+    name = env_read_alone(node.text) if isinstance(node, Scalar) else None
+    if name is None:
+        return
+    draft = drafts.get(use.step) if use.step else None
+    env = {**document.env, **(draft.engine.env if draft else {})}
+    if name in env and env[name] != "" and not looks_false(env[name]):
+        return
+    message = f"every text but the empty one is true, 'false', '0' and 'no' too; env.{name} is text"
+    notes.warn("expression.env_text", message, use.path, f"compare explicitly: env.{name} === 'true'")
+
+
+def _own_output(use: Use, reading: Reading, notes: Collector) -> None:
+    if "output" in reading.names or any(path[:2] == ("outputs", use.step) for path in reading.paths):
+        message = "assume is asked before the step runs: there is no output of its own yet"
+        notes.warn("expression.own_output", message, use.path, "write it under guarantee:")
+
+
+def _fallible_without_block(drafts: dict[str, Draft], document: Document, notes: Collector) -> None:
+    """routing.defaults reach only steps that have an on_fail block (A.3 D)."""
+    if document.routing.defaults.on_fail is None:
+        return
+    bare = [
+        name
+        for name, draft in drafts.items()
+        if draft.engine.on_fail is None and draft.provider.name != "noop"
+    ]
+    if bare:
+        message = f"{len(bare)} steps have no on_fail block, so these defaults don't reach them: {', '.join(bare[:5])}"
+        notes.note(
+            "routing.defaults", message, ("routing", "defaults", "on_fail"), "add on_fail: {} to a step"
+        )

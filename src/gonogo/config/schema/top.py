@@ -1,0 +1,134 @@
+"""A whole workflow file (spec A.3, A.7): everything beside the steps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from gonogo.config.schema.base import (
+    Condition,
+    Count,
+    Env,
+    Names,
+    Noun,
+    Positive,
+    Tag,
+    number_as_text,
+)
+from gonogo.config.schema.blocks import Fail, FailureConditions
+
+
+class RoutingDefaults(Noun):
+    """Base of blocks that steps have."""
+
+    on_fail: Fail | None = Field(None, description="Base of every on_fail block that a step has.")
+
+
+class Routing(Noun):
+    """Limits and defaults of routing."""
+
+    max_loops: Count = Field(10, description="Most routed re-entries per scope.")
+    defaults: RoutingDefaults = Field(default_factory=RoutingDefaults, description="Base of steps' blocks.")
+
+
+class Limits(Noun):
+    """Limits of a run."""
+
+    max_runs_per_check: int = Field(50, description="Most runs of one step; 0 or less for no limit.")
+    max_workflow_depth: Positive = Field(3, description="Deepest nesting of workflows.")
+
+
+class TagFilter(Noun):
+    """Which steps run, by tag."""
+
+    include: list[Tag] = Field(
+        default_factory=list, description="Steps with one of these, and untagged ones."
+    )
+    exclude: list[Tag] = Field(default_factory=list, description="Steps with one of these never run.")
+
+
+class Memory(Noun):
+    """The run's memory."""
+
+    storage: Literal["memory", "file"] = Field("memory", description="file keeps it between runs.")
+    format: Literal["json", "csv"] = Field("json", description="Format of the file.")
+    file: str | None = Field(None, description="Path of the file.")
+    namespace: str = Field("default", description="Default namespace.")
+    auto_load: bool = Field(True, description="Read the file at the start.")
+    auto_save: bool = Field(True, description="Write the file after changes.")
+
+
+class Input(Noun):
+    """One input of a workflow file."""
+
+    name: str = Field(description="Name under `inputs`.")
+    description: str | None = Field(None, description="For people.")
+    schema_: Any = Field(None, alias="schema", description="JSON Schema of the value.")
+    type: str | None = Field(None, description="Shorthand for schema: {type: …}.")
+    required: bool = Field(True, description="false: may be left out.")
+    default: Any = Field(None, description="Value when left out; makes it optional.")
+
+
+class Output(Noun):
+    """One output of a workflow file."""
+
+    name: str = Field(description="Name under the step's output.")
+    description: str | None = Field(None, description="For people.")
+    value: Any = Field(None, description="Template.")
+    value_js: str | None = Field(None, description="JavaScript value.")
+
+
+def _named(value: Any) -> Any:
+    """`{a: {…}}` is short for `[{name: a, …}]`."""
+    if not isinstance(value, dict):
+        return value
+    return [
+        {"name": name, **(rest if isinstance(rest, dict) else {"value": rest})}
+        for name, rest in value.items()
+    ]
+
+
+class Document(Noun):
+    """A gonogo workflow file."""
+
+    version: Annotated[str, BeforeValidator(number_as_text, json_schema_input_type=str | float)] = Field(
+        description="Version of the format."
+    )
+    id: str | None = Field(None, description="Makes the file a workflow that others can import.")
+    name: str | None = Field(None, description="Name shown in reports.")
+    description: str | None = Field(None, description="For people.")
+    steps: dict[str, Any] = Field(
+        default_factory=dict, description="The steps by name, in order of preference."
+    )
+    extends: Names = Field(default_factory=list, description="Files to start from.")
+    include: Names = Field(default_factory=list, description="Same as extends.")
+    imports: Names = Field(default_factory=list, description="Workflow files that steps may run.")
+    inputs: Annotated[list[Input], BeforeValidator(_named)] = Field(default_factory=list)
+    outputs: Annotated[list[Output], BeforeValidator(_named)] = Field(default_factory=list)
+    routing: Routing = Field(default_factory=Routing, description="Limits and defaults of routing.")
+    limits: Limits = Field(default_factory=Limits, description="Limits of a run.")
+    max_parallelism: Positive = Field(3, description="Steps at a time.")
+    max_ai_concurrency: Positive | None = Field(None, description="Model calls at a time.")
+    fail_fast: bool = Field(False, description="Start nothing new after a final failure.")
+    fail_if: Condition | None = Field(None, description="Checked after every step; never gates.")
+    failure_conditions: FailureConditions = Field(default_factory=dict, description="Detectors of all steps.")
+    tag_filter: TagFilter = Field(default_factory=TagFilter, description="Which steps run, by tag.")
+    env: Env = Field(default_factory=dict, description="Environment of all steps.")
+    memory: Memory | None = Field(None, description="The run's memory.")
+    safety: Literal["off", "standard", "strict"] = Field(
+        "standard", description="strict makes warnings errors."
+    )
+    mode: Literal["native"] = Field("native", description="The only mode there is.")
+    seed: str | None = Field(None, description="Seed of jitter; the run's id when left out.")
+    clock: Literal["wall", "virtual"] = Field("wall", description="virtual is for tests.")
+
+
+# Known elsewhere, outside of what gonogo decides: accepted, and said so.
+OUT_OF_SCOPE = frozenset(
+    """
+    output hooks ai_model ai_provider ai_mcp_servers tools http_server frontends workspace sandbox sandboxes
+    sandbox_defaults slack telegram email whatsapp teams scheduler policy agent_protocol tests
+    """.split()
+)
+OUT_OF_SCOPE_PREFIX = "task_"

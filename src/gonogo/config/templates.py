@@ -1,0 +1,52 @@
+"""Templates in a config: syntax, unknown filters, what they read, and text from outside that would reach a shell.
+
+The template engine is slow to import, so it is asked only about texts that hold a tag at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gonogo.config.collect import Collector, dotted
+from gonogo.config.nodes import Node, Scalar, texts
+from gonogo.config.position import place_within
+from gonogo.expressions.analyse import Reading
+
+# Fields whose text a shell reads. Everything else is passed on as data.
+SHELL_FIELDS = {"command": frozenset(("exec",))}
+
+
+def is_template(text: Any) -> bool:
+    """True for text with a template tag."""
+    return isinstance(text, str) and ("{{" in text or "{%" in text)
+
+
+def check_field(node: Node, path: tuple[str | int, ...], notes: Collector) -> None:
+    """Report what is wrong with the templates in a field, at any depth."""
+    for below, scalar in texts(node):
+        if is_template(scalar.text):
+            check_text(scalar, (*path, *below), notes)
+
+
+def check_text(scalar: Scalar, path: tuple[str | int, ...], notes: Collector) -> Reading | None:
+    """Report what is wrong with one template; returns what it reads, None when it can't be read."""
+    from gonogo.expressions import template
+
+    problems = template.check(scalar.text)
+    for problem in problems:
+        place = place_within(scalar, problem.line, problem.column)
+        notes.add_place("error", "template.syntax", problem.message, place, scalar.source, path)
+    return None if problems else template.names(scalar.text)
+
+
+def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) -> None:
+    """Report template tags that paste data into a shell's text (SEC-1, architecture.md law 6)."""
+    from gonogo.expressions import template
+
+    if not isinstance(node, Scalar) or not is_template(node.text) or template.check(node.text):
+        return
+    for data in template.unescaped(node.text):
+        name = dotted(tuple(data))
+        message = f"{name} would reach the shell as code"
+        advice = f'write {{{{ {name} | shell_escape }}}}, or pass it by env and use "$NAME"'
+        notes.error("template.unescaped", message, path, advice)
