@@ -9,8 +9,18 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from gonogo.provider import Call, ChildResult, Context, Done, Failed, Outcome, Parked, Provider,
-TemplateProblem from gonogo.providers._faults import fault from gonogo.providers._transform import
+from gonogo.provider import (
+    Call,
+    ChildResult,
+    Context,
+    Done,
+    Failed,
+    Outcome,
+    Parked,
+    Provider,
+    TemplateProblem,
+)
+from gonogo.providers._faults import fault from gonogo.providers._transform import
 TransformProblem, compute
 
 
