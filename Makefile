@@ -16,7 +16,7 @@ PIP_LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
 PYTEST_WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile
 
-.PHONY: help demo test check format lint types bench lock changelog package clean
+.PHONY: help demo test check format lint types bench lock reference changelog package clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ bench: $(VENV)/installed-dev ## measure against the budgets (quiet machine, plea
 lock: $(VENV)/created ## resolve requirements/*.txt again (ARGS=--upgrade for the newest of everything)
 	@$(PIP_LOCKED) -r requirements/lock.txt
 	@$(BIN)/python tools/lock.py $(ARGS)
+
+reference: $(VENV)/installed ## write the pages of docs/reference that the code knows best
+	@$(BIN)/python tools/reference.py
 
 changelog: $(VENV)/created ## show the changelog entry that the fragments in changes/ make
 	@$(BIN)/python tools/changelog.py show

@@ -1,0 +1,180 @@
+"""What a user can write or meet is in docs/: YAML keys, step types, verbs, exit codes, names of expressions.
+
+A test skips only while the code it reads isn't there; from then on it runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from gonogo import errors
+from tools import reference
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
+
+
+def module(name: str) -> ModuleType:
+    """The module; skips while there is none, so that a broken one fails."""
+    try:
+        there = find_spec(name) is not None
+    except ModuleNotFoundError:
+        there = False
+    if not there:
+        pytest.skip(f"{name} is not written yet")
+    return importlib.import_module(name)
+
+
+def in_code(page: str) -> set[str]:
+    """Everything a reference page shows as code: in backticks, the words of it too."""
+    text = (DOCS / "reference" / page).read_text()
+    spans = re.findall(r"`([^`\n]+)`", text)
+    return {*spans, *(word for span in spans for word in re.split(r"[^\w$-]+", span))}
+
+
+@pytest.mark.parametrize("page", reference.PAGES)
+def test_a_generated_page_says_what_the_code_says(page: str) -> None:
+    """After a change of keys, types or options: `make reference`."""
+    module(reference.PAGES[page][0])
+    assert (DOCS / "reference" / page).read_text() == reference.PAGES[page][1]()
+
+
+def test_every_yaml_key_is_explained() -> None:
+    """Each key has a description in the code, from which its page is made."""
+    module("gonogo.config.schema")
+    models = reference.nouns()
+    silent = [
+        f"{model.__name__}.{name}"
+        for model in models
+        for name, field in model.model_fields.items()
+        if not field.description
+    ]
+    assert len(models) > 5
+    assert silent == []
+
+
+def test_every_yaml_key_is_in_the_reference() -> None:
+    """The page names every spelling of every key."""
+    module("gonogo.config.schema")
+    keys = {key for model in reference.nouns() for key in reference.keys_of(model)}
+    assert keys - in_code("yaml.md") == set()
+
+
+def test_every_step_type_is_in_the_reference() -> None:
+    """The page names every type, its other spellings and its keys."""
+    module("gonogo.providers.table")
+    headings = re.findall(
+        r"^## (\S+)$", (DOCS / "reference" / "step-types.md").read_text(), flags=re.MULTILINE
+    )
+    providers = reference.providers()
+    keys = {key for provider in providers for key in reference.keys_of(provider.config)}
+    aliases = {alias for provider in providers for alias in provider.aliases}
+    assert headings == [provider.name for provider in providers]
+    assert (keys | aliases) - in_code("step-types.md") == set()
+
+
+def test_every_verb_is_in_the_reference() -> None:
+    """The page has a part for each verb, in the order of `--help`."""
+    module("gonogo.cli.main")
+    text = (DOCS / "reference" / "command-line.md").read_text()
+    assert re.findall(r"^## gonogo (\S+)$", text, flags=re.MULTILINE) == list(reference.verbs())
+
+
+def error_types(base: type[errors.GonogoError] = errors.GonogoError) -> Iterator[type[errors.GonogoError]]:
+    """Every error a person can meet."""
+    for kind in base.__subclasses__():
+        yield kind
+        yield from error_types(kind)
+
+
+def test_every_exit_code_is_in_the_reference() -> None:
+    """The verdicts' codes and those of the errors, in the README's table and in the reference."""
+    codes = {0, 1, 3} | {kind.exit_code for kind in error_types()}
+    for page in (DOCS / "reference" / "exit-codes.md", ROOT / "README.md"):
+        rows = {int(code) for code in re.findall(r"^\| (\d+) \|", page.read_text(), flags=re.MULTILINE)}
+        assert rows == codes, page.name
+
+
+def test_every_name_of_the_expressions_is_in_the_reference() -> None:
+    """Data names and helper functions."""
+    names = module("gonogo.expressions.names")
+    assert (names.KNOWN_NAMES | names.HELPERS) - in_code("expressions.md") == set()
+
+
+def test_every_outcome_and_fault_class_is_explained() -> None:
+    """The words a report shows are in the glossary."""
+    faults = module("gonogo.core.faults")
+    glossary = (DOCS / "concepts" / "glossary.md").read_text()
+    outcomes = {"passed", "failed", "tolerated", "skipped", "cancelled", "waiting", "in doubt"}
+    words = {*outcomes, *faults.FaultClass.__args__}
+    assert {word for word in words if word not in glossary} == set()
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a page's headings make."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    """Links to files or headings that aren't there; other sites are not asked."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            yield link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link has its file and heading."""
+    assert list(broken_links(page)) == []
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    """docs/README.md leads to each page, itself or by one that it names."""
+    reached, todo = set(), [DOCS / "README.md"]
+    while todo:
+        page = todo.pop()
+        reached.add(page)
+        for link in re.findall(r"\]\(([^)#\s]+\.md)", page.read_text()):
+            target = (page.parent / link).resolve()
+            if target.is_relative_to(DOCS) and target not in reached:
+                todo.append(target)
+    assert [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if page not in reached] == []
+
+
+def yaml_examples() -> list[tuple[str, str]]:
+    """Every workflow shown whole (a ```yaml block with `version:`) in a page, with where it is."""
+    found = []
+    for page in PAGES:
+        for number, block in enumerate(
+            re.findall(r"```yaml\n(.*?)```", page.read_text(), flags=re.DOTALL), 1
+        ):
+            if re.search(r"^version:", block, flags=re.MULTILINE):
+                found.append((f"{page.relative_to(ROOT)}-{number}", block))
+    return found
+
+
+@pytest.mark.parametrize(("place", "text"), yaml_examples())
+def test_workflows_shown_are_valid(place: str, text: str, tmp_path: Path) -> None:
+    """What a page shows can be copied: `gonogo validate` finds no error in it."""
+    import subprocess
+    import sys
+
+    module("gonogo.cli.main")
+    (tmp_path / "gonogo.yaml").write_text(text)
+    command = [sys.executable, "-m", "gonogo.cli.main", "validate", "gonogo.yaml"]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, f"{place}\n{checked.stdout}{checked.stderr}"
