@@ -20,8 +20,8 @@ from gonogo.provider import (
     Provider,
     TemplateProblem,
 )
-from gonogo.providers._faults import fault from gonogo.providers._transform import
-TransformProblem, compute
+from gonogo.providers._faults import fault
+from gonogo.providers._transform import TransformProblem, compute
 
 
 class Config(BaseModel):
@@ -62,9 +62,7 @@ async def run(call: Call, context: Context) -> Outcome:
         inputs = {name: await _input(name, value, call, context) for name, value in given.items()}
     except TransformProblem as problem:
         return _failed(call, "workflow.input", str(problem))
-    child = await context.run_child(
-        config.workflow or str(config.config), inputs=inputs, overrides=overrides
-    )
+    child = await context.run_child(config.workflow or str(config.config), inputs=inputs, overrides=overrides)
     return _outcome(call, child)
 
 
