@@ -104,8 +104,12 @@ class Document(Noun):
     extends: Names = Field(default_factory=list, description="Files to start from.")
     include: Names = Field(default_factory=list, description="Same as extends.")
     imports: Names = Field(default_factory=list, description="Workflow files that steps may run.")
-    inputs: Annotated[list[Input], BeforeValidator(_named)] = Field(default_factory=list)
-    outputs: Annotated[list[Output], BeforeValidator(_named)] = Field(default_factory=list)
+    inputs: Annotated[list[Input], BeforeValidator(_named)] = Field(
+        default_factory=list, description="What a workflow file takes, by name."
+    )
+    outputs: Annotated[list[Output], BeforeValidator(_named)] = Field(
+        default_factory=list, description="What a workflow file gives, by name."
+    )
     routing: Routing = Field(default_factory=Routing, description="Limits and defaults of routing.")
     limits: Limits = Field(default_factory=Limits, description="Limits of a run.")
     max_parallelism: Positive = Field(3, description="Steps at a time.")
