@@ -43,7 +43,7 @@ def nearest(word: str, words: Any) -> str | None:
 
 
 class Collector:
-    """Problems found so far for one file and the files it takes in. `strict` turns some warnings into errors."""
+    """Problems found so far for one file and the files it takes in. `strict` turns warnings into errors."""
 
     def __init__(self, root: Node, *, strict: bool = False) -> None:
         self.root = root

@@ -1,7 +1,7 @@
 """A merged document to a frozen `Plan`, or every problem at once.
 
-Reading files is `loader.py`; what the core does with a plan is the core's. Compiling is deterministic: the same text
-gives the same plan and the same digest, in another process and on another day.
+Reading files is `loader.py`; what the core does with a plan is the core's. Compiling is deterministic: the
+same text gives the same plan and the same digest, in another process and on another day.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ def with_digest(plan: Plan, expressions: Expressions) -> Plan:
 
 
 def digest_of(plan: Plan) -> str:
-    """sha256 of the plan as JSON with sorted keys, beside the order of its steps (which decides the order of work)."""
+    """sha256 of the plan as JSON with sorted keys, beside the order of its steps (which decides the order of
+    work).
+    """
     bare = msgspec.structs.replace(plan, digest="")
     text = msgspec.json.encode([bare, list(plan.steps)], order="sorted")
     return f"sha256:{hashlib.sha256(text).hexdigest()}"

@@ -1,4 +1,4 @@
-"""How much a step's failure matters and what its calls do outside, said or inferred (spec A.5, C.8, G8, G34)."""
+"""How much a step's failure matters and what its calls do outside (spec A.5, C.8, G8, G34)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A step as it was read: its engine keys and its type's keys, each checked against their model, and where it stands.
+"""A step as it was read: its engine keys and its type's keys, each checked against their model, and where it
+stands.
 
 Which step is meant, in what order and with what effect is settled later, when all steps are known.
 """
@@ -19,7 +20,7 @@ from gonogo.config.schema.base import keys_of
 from gonogo.config.schema.step import OUT_OF_SCOPE, Step
 from gonogo.config.templates import is_template
 from gonogo.config.validate import check, report
-from gonogo.provider import Provider
+from gonogo.provider import Call, Context, Outcome, Provider
 
 NAME_CHARS_MAX = 100
 # A scope is text like `list#1[3]/inner#1[0]`, dependencies are joined by `|`, `@` marks a wave.
@@ -41,7 +42,9 @@ class Providers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A step that could be read. `config` holds the type's own keys as written; `model` them checked, if they pass."""
+    """A step that could be read. `config` holds the type's own keys as written; `model` them checked, if they
+    pass.
+    """
 
     name: str
     node: Mapping
@@ -92,9 +95,17 @@ def _read(name: str, node: Mapping, providers: Providers, notes: Collector) -> D
     engine, own = _split(node, path, provider, notes)
     model = _own_model(provider, own, path, notes) if provider else None
     step = check(Step, engine, notes, path)
-    if step is None or provider is None:
+    if step is None:
         return None
-    return Draft(name, node, step, provider, own, model)
+    return Draft(name, node, step, provider or _UNUSABLE, own, model)
+
+
+async def _never_run(call: Call, context: Context) -> Outcome:
+    raise NotImplementedError("a plan with such a step is refused")
+
+
+# Stands in for a type that isn't there, so that the rest of the step is checked all the same.
+_UNUSABLE = Provider(name="unusable", config=BaseModel, run=_never_run)
 
 
 def _provider(
@@ -138,7 +149,7 @@ def _type_by_keys(node: Mapping) -> str | None:
 def _split(
     node: Mapping, path: tuple[str, str], provider: Provider | None, notes: Collector
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The engine's keys and the type's own; a key that both declare goes to both. Unknown ones are reported."""
+    """The engine's keys and the type's own; a key of both goes to both. Unknown ones are reported."""
     own_keys = frozenset(keys_of(provider.config)) if provider else None
     engine: dict[str, Any] = {}
     own: dict[str, Any] = {}

@@ -1,7 +1,8 @@
-"""Finds workflow files, reads them and what they extend. Never leaves the project: the git root, else the file's folder.
+"""Finds workflow files, reads them and what they extend. Never leaves the project: the git root, else the
+file's folder.
 
-`extends` (alias `include`) is a path or a list of paths, from the folder of the file that names them; parents are laid
-over each other from left to right, the file itself last. Remote files are refused (semantics.md 27).
+`extends` (alias `include`) is a path or a list of paths, from the folder of the file that names them; parents
+are laid over each other from left to right, the file itself last. Remote files are refused (semantics.md 27).
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Found:
 
 
 def find_config(start: Path | str) -> Found:
-    """The nearest workflow file from the folder `start` up to the git root. Raises UsageError when there is none."""
+    """The nearest workflow file from the folder `start` up to the git root. Raises UsageError when there is
+    none.
+    """
     folder = Path(os.path.abspath(start))
     root = project_root(folder)
     while True:
@@ -59,7 +62,9 @@ def project_root(folder: Path) -> Path:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads the files of one load. `root`: nothing outside of it is read. `shown_from`: paths in messages start there."""
+    """Reads the files of one load. `root`: nothing outside of it is read. `shown_from`: paths in messages
+    start there.
+    """
 
     root: Path
     shown_from: Path

@@ -1,4 +1,4 @@
-"""Doubts about conditions that compile but probably don't say what is meant: warnings, errors under strict."""
+"""Doubts about conditions that compile but may not say what is meant: warnings, errors under strict."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _fallible_without_block(drafts: dict[str, Draft], document: Document, notes:
         if draft.engine.on_fail is None and draft.provider.name != "noop"
     ]
     if bare:
-        message = f"{len(bare)} steps have no on_fail block, so these defaults don't reach them: {', '.join(bare[:5])}"
+        names = ", ".join(bare[:5])
+        message = f"these defaults don't reach {len(bare)} steps, which have no on_fail block: {names}"
         notes.note(
             "routing.defaults", message, ("routing", "defaults", "on_fail"), "add on_fail: {} to a step"
         )

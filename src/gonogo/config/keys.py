@@ -1,8 +1,12 @@
-"""Unknown keys: what was probably meant, or where the key belongs. A key that does nothing is never accepted (CLI-1)."""
+"""Unknown keys: what was probably meant, or where the key belongs. A key that does nothing is never accepted
+(CLI-1).
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
+
+from pydantic import BaseModel
 
 from gonogo.config.collect import nearest, shown
 from gonogo.config.nodes import Path
@@ -39,8 +43,8 @@ _NOT_OWN = frozenset(
 
 @lru_cache(maxsize=1)
 def nouns() -> dict[str, tuple[str, ...]]:
-    """The keys of each noun, by the key it stands under; `step` and the empty text are the step and the file."""
-    models = {
+    """The keys of each noun, by the key it stands under; `step` and the empty text: step and file."""
+    models: dict[str, type[BaseModel]] = {
         TOP: top.Document,
         STEP: step.Step,
         "routing": top.Routing,

@@ -22,7 +22,7 @@ IMPORTS_DEPTH_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A usable plan, the warnings and notes about it, and every file that was read (the workflow file first)."""
+    """A usable plan, the warnings and notes about it, and every file read (the workflow file first)."""
 
     plan: Plan
     problems: tuple[Problem, ...]
@@ -34,8 +34,8 @@ def load(
 ) -> Loaded:
     """The plan of a workflow file. Raises ConfigError with every problem found.
 
-    `compile_expressions` is asked once whether all JavaScript compiles (`Sandbox.prepare`); `strict` turns warnings
-    that name a risk into errors, as `safety: strict` does.
+    `compile_expressions` is asked once whether all JavaScript compiles (`Sandbox.prepare`); `strict` turns
+    warnings that name a risk into errors, as `safety: strict` does.
     """
     file = Path(os.path.abspath(path))
     reader = Reader.for_file(file)
@@ -93,7 +93,7 @@ class _Work:
     ) -> dict[str, Plan]:
         made: dict[str, Plan] = {}
         for named in named_files(document, "imports", notes):
-            # An import of an extended file is meant from that file's folder; labels are relative to the start.
+            # An import of an extended file is meant from that file's folder.
             base = self._reader.shown_from.joinpath(named.source.file).parent if folder else None
             path = self._reader.resolve(named, base, notes, "imports")
             if path is None:

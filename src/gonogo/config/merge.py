@@ -1,8 +1,9 @@
 """Lays a file over the files it extends (spec A.2, column D): no key of either is ever dropped silently.
 
-scalars and lists: the child's replaces the parent's · maps: merged key by key · `null`: removes the parent's key ·
-`imports`: joined, without repeats · a child's step with `on: []`: removed · `appendPrompt`: added to the parent's prompt after
-a blank line · `steps` and `checks` are one map. Every node keeps the place it was written at.
+scalars and lists: the child's replaces the parent's · maps: merged key by key · `null`: removes the parent's
+key · `imports`: joined, without repeats · a child's step with `on: []`: removed · `appendPrompt`: added to
+the parent's prompt after a blank line · `steps` and `checks` are one map. Every node keeps the place it was
+written at.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _TAKEN_BY_THE_LOADER = frozenset(("extends", "include"))
 
 
 def unify_steps(document: Mapping, notes: Collector) -> Mapping:
-    """`steps` and `checks` as one map named `steps`; a name in both must say the same in both (A.1 rule 5 D)."""
+    """`steps` and `checks` as one map named `steps`; a name in both must say the same (A.1 rule 5 D)."""
     checks = document.entries.get("checks")
     if checks is None:
         return document

@@ -1,7 +1,7 @@
 """The tree a YAML file becomes: plain values that still know where they were written.
 
-What crosses to other rooms is plain data and `Place`s; nodes stay inside config. A node may be shared (an alias
-points at its anchor's node), so nobody changes one after it is built; merging makes new mappings.
+What crosses to other rooms is plain data and `Place`s; nodes stay inside config. A node may be shared (an
+alias points at its anchor's node), so nobody changes one after it is built; merging makes new mappings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Source:
 
 @dataclass(slots=True, eq=False)
 class Scalar:
-    """A text, number, boolean or null. `text` is as YAML read it; `style` is the quote or block sign, or empty."""
+    """A text, number, boolean or null. `text` is as YAML read it; `style` is the quote or block sign, or
+    empty.
+    """
 
     value: Any
     text: str

@@ -1,6 +1,8 @@
-"""What concerns several steps: cycles, loops without a budget, what is read before it can be there, fan-out surprises.
+"""What concerns several steps: cycles, loops without a budget, what is read before it can be there, fan-out
+surprises.
 
-Sets of steps are bits of an integer, so that a thousand steps cost little. Positions are those of `plan.steps`.
+Sets of steps are bits of an integer, so that a thousand steps cost little. Positions are those of
+`plan.steps`.
 """
 
 from __future__ import annotations
@@ -78,7 +80,7 @@ class Order:
         return bool(self.above[later] >> earlier & 1)
 
     def reaches(self, start: int) -> int:
-        """The bits of all steps that may run because of step `start`: its dependents and what they route to."""
+        """The bits of all steps that may run because of step `start`: dependents and what they route to."""
         seen, waiting = 0, [start]
         while waiting:
             here = waiting.pop()
@@ -147,7 +149,9 @@ def check_loops(order: Order, max_loops: int, notes: Collector) -> None:
 
 
 def check_reads(order: Order, uses: list[tuple[Use, Reading]], notes: Collector) -> None:
-    """Outputs that are read: the step must exist and be ordered before or beneath the reader (semantics.md 10)."""
+    """Outputs that are read: the step must exist and be ordered before or beneath the reader (semantics.md
+    10).
+    """
     for use, reading in uses:
         for path in reading.paths:
             if len(path) > 1 and path[0] in _OUTPUT_NAMES and isinstance(path[1], str):

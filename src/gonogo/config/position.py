@@ -1,8 +1,9 @@
 """Where in a file a character of a scalar's text is.
 
-A scalar's text is not the file's: block scalars lose their indentation, folded lines become spaces, quoted scalars
-have escapes. The text is laid beside the file from the scalar's start; white space matches white space of any kind.
-Used for messages only. Where the two can't be matched the scalar's own start is the answer.
+A scalar's text is not the file's: block scalars lose their indentation, folded lines become spaces, quoted
+scalars have escapes. The text is laid beside the file from the scalar's start; white space matches white
+space of any kind. Used for messages only. Where the two can't be matched the scalar's own start is the
+answer.
 """
 
 from __future__ import annotations

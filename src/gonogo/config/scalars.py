@@ -1,7 +1,7 @@
 """What a plain YAML scalar means: the YAML 1.2 core schema, and nothing of YAML 1.1.
 
-Only the spellings of true and false are booleans; `on`, `off`, `yes`, `no`, `y` and `n` are text. Numbers must be
-JSON numbers, because a plan is journaled as JSON: no infinity, no NaN, integers within 64 bits.
+Only the spellings of true and false are booleans; `on`, `off`, `yes`, `no`, `y` and `n` are text. Numbers
+must be JSON numbers, because a plan is journaled as JSON: no infinity, no NaN, integers within 64 bits.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _NUMBER_STARTS = frozenset("0123456789+-.")
 _DIGITS_MAX = 40  # longer can't fit 64 bits, and Python's int() of a long text is slow
+_FITS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "null": (type(None),),
+}
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _TAGS = frozenset(_TAG_PREFIX + name for name in ("str", "int", "float", "bool", "null", "seq", "map"))
 
@@ -67,12 +73,11 @@ def tag_allowed(tag: str | None) -> bool:
 
 
 def tagged_value(tag: str, text: str) -> Any:
-    """The value of a scalar with an explicit core tag. Raises ValueError when the text doesn't fit the tag."""
+    """The value of a scalar with an explicit core tag. Raises ValueError when it doesn't fit."""
     kind = tag.removeprefix(_TAG_PREFIX)
     if kind in ("str", "!"):
         return text
     value = plain_value(text)
-    fits = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}.get(kind)
-    if fits is None or not isinstance(value, fits) or (kind != "bool" and isinstance(value, bool)):
+    if type(value) not in _FITS.get(kind, ()):
         raise ValueError(f"{text[:40]!r} is not of the type its tag !!{kind} says")
-    return float(value) if kind == "float" and value is not None else value
+    return float(value) if kind == "float" else value

@@ -89,7 +89,9 @@ class StepCompiler:
         }
 
     def _if(self, draft: Draft) -> tuple[int | None, bool]:
-        """The position of `if`, and whether it replaces the gate (semantics.md 5). Empty text is no condition."""
+        """The position of `if`, and whether it replaces the gate (semantics.md 5). Empty text is no
+        condition.
+        """
         source = draft.engine.if_
         path = (*draft.path, "if")
         if source is None:
@@ -205,7 +207,9 @@ class StepCompiler:
 
 
 def _continues(draft: Draft) -> bool:
-    """An explicit value wins; written `criticality: info` tolerates failure, an omitted one doesn't (semantics.md 1)."""
+    """An explicit value wins; written `criticality: info` tolerates failure, an omitted one doesn't
+    (semantics.md 1).
+    """
     engine = draft.engine
     if engine.continue_on_failure is not None:
         return engine.continue_on_failure

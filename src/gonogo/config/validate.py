@@ -1,11 +1,13 @@
 """Checks plain data against a pydantic model and turns what it says into problems with places and advice.
 
-Every error is reported at once: keys with errors are left out and the rest is used, so that later checks find theirs.
+Every error is reported at once: keys with errors are left out and the rest is used, so that later checks find
+theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -49,41 +51,67 @@ _LIMITS = {
 }
 
 
+_ROUNDS_MAX = 5
+
+
 def check(model: type[Model], data: dict[str, Any], notes: Collector, path: Path) -> Model | None:
-    """A model of `data`; what is wrong is reported and left out. None when nothing can be made of the rest."""
+    """A model of `data`; what is wrong is reported and left out. None when the rest makes none."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
         wrong = report(error, notes, path)
-    try:
-        return model.model_validate({key: value for key, value in data.items() if key not in wrong})
-    except ValidationError:
-        return None
+    for _ in range(_ROUNDS_MAX):  # leaving a key out may leave something else incomplete
+        data = _without(data, wrong)
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            wrong = [_culprit(detail, notes.root, path) for detail in error.errors(include_url=False)]
+    return None
+
+
+def _without(data: dict[str, Any], wrong: list[tuple[str | int, ...]]) -> dict[str, Any]:
+    """A copy of `data` without what is at the paths `wrong`; the last of a list goes first."""
+    data = deepcopy(data)
+    outermost = [at for at in dict.fromkeys(wrong) if not any(at[:cut] in wrong for cut in range(len(at)))]
+    for at in reversed(outermost):
+        holder: Any = data
+        for part in at[:-1]:
+            holder = holder[part]
+        del holder[at[-1]]
+    return data
+
+
+def _culprit(detail: Any, root: Node, base: Path) -> tuple[str | int, ...]:
+    """The path below `base` of what must go for an error to go: of a missing key, what misses it."""
+    kind = detail["type"]
+    found = _resolved(root, base, detail["loc"], keep_last=kind == "extra_forbidden")
+    return found[len(base) :] or tuple(detail["loc"][:1])
 
 
 def report(
     error: ValidationError, notes: Collector, path: Path, ignore: Callable[[Path], bool] | None = None
-) -> frozenset[str]:
-    """Report each error (several of one place are alternatives of a union). Returns the keys that are wrong."""
-    wrong: set[str] = set()
+) -> list[tuple[str | int, ...]]:
+    """Report each error (several of one place are alternatives of a union). Returns what is wrong."""
+    wrong: list[tuple[str | int, ...]] = []
     by_place: dict[tuple[str | int, ...], list[Any]] = {}
     for detail in error.errors(include_url=False):
         loc = detail["loc"]
         found = _resolved(notes.root, path, loc, keep_last=detail["type"] in ("missing", "extra_forbidden"))
         if ignore is not None and ignore(found):
             continue
-        if loc:
-            wrong.add(str(loc[0]))
+        wrong.append(_culprit(detail, notes.root, path))
         by_place.setdefault(found, []).append(detail)
     for found, details in by_place.items():
         _report_one(details, found, path, notes)
-    return frozenset(wrong)
+    return wrong
 
 
 def _resolved(
     root: Node, path: Path, loc: tuple[str | int, ...], *, keep_last: bool
 ) -> tuple[str | int, ...]:
-    """The path in the file for pydantic's `loc`, which also names alternatives of unions and spelled-out items."""
+    """The path in the file for pydantic's `loc`, which also names alternatives of unions and spelled-out
+    items.
+    """
     node, found = walk(root, path), [*path]
     for index, part in enumerate(loc):
         below = child(node, part)

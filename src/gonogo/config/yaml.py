@@ -1,16 +1,17 @@
 """Reads workflow files: YAML 1.2 scalars, a place for every key and value, and limits on everything.
 
-The C parser of PyYAML makes the events (the pure one where it is missing); the tree is composed here, because the
-composers at hand lose places, keep the last of two equal keys and follow YAML 1.1. Keys are always text, as written.
+The C parser of PyYAML makes the events (the pure one where it is missing); the tree is composed here, because
+the composers at hand lose places, keep the last of two equal keys and follow YAML 1.1. Keys are always text,
+as written.
 
-Merge keys (`<<`): a key written in the mapping itself wins over any merged one; of several merged mappings the
-earlier wins; merged keys come after the mapping's own, in their own order.
+Merge keys (`<<`): a key written in the mapping itself wins over any merged one; of several merged mappings
+the earlier wins; merged keys come after the mapping's own, in their own order.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 from yaml import YAMLError
 from yaml.events import (
@@ -73,7 +74,7 @@ def _decoded(data: bytes | str, file: str) -> str:
         )
 
 
-def _refuse(file: str, code: str, message: str, line: int = 1, column: int = 1) -> Any:
+def _refuse(file: str, code: str, message: str, line: int = 1, column: int = 1) -> NoReturn:
     raise ConfigError((Problem(code=code, message=message, place=Place(file, line, column)),))
 
 
@@ -109,10 +110,10 @@ def _syntax_problem(error: YAMLError, source: Source) -> Problem:
 
 def _parser(text: str) -> Any:
     try:
-        from yaml.cyaml import CParser
+        from yaml import CSafeLoader as Loader  # its parser is libyaml's
     except ImportError:
-        from yaml import SafeLoader as CParser  # type: ignore[assignment]
-    return CParser(text)
+        from yaml import SafeLoader as Loader  # type: ignore[assignment]
+    return Loader(text)
 
 
 class _StopReading(Exception):  # noqa: N818 - it stops the composing after a problem that makes the rest meaningless

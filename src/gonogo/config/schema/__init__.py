@@ -1,1 +1,1 @@
-"""The nouns of the YAML, one pydantic class each. What a file says, not yet what it means: that is `compile`."""
+"""The nouns of the YAML, one pydantic class each. What they mean is left to `compile`."""

@@ -25,7 +25,9 @@ class Dependency(Noun):
     """A step that must be settled first; `a|b` is satisfied by either."""
 
     step: str = Field(description="Step name, or several joined by |.")
-    on_failure: Literal["block", "continue"] = Field("block", description="continue lets its failure pass.")
+    on_failure: Literal["block", "continue"] = Field(
+        default="block", description="continue lets its failure pass."
+    )
 
 
 def _dependencies(value: Any) -> Any:
@@ -42,69 +44,77 @@ Dependencies = Annotated[
 class Step(Noun):
     """One step of a workflow. Keys beside these belong to its type."""
 
-    type: str = Field("ai", description="What the step does; `gonogo providers` lists the types.")
-    description: str | None = Field(None, description="For people.")
-    on: list[Event] | None = Field(None, description="Events it runs for; any when left out.")
+    type: str = Field(default="ai", description="What the step does; `gonogo providers` lists the types.")
+    description: str | None = Field(default=None, description="For people.")
+    on: list[Event] | None = Field(default=None, description="Events it runs for; any when left out.")
     tags: list[Tag] = Field(
         default_factory=list, description="For --tags; critical, external, internal, info infer."
     )
-    group: str | None = Field(None, description="Group in reports.")
-    if_: Condition | None = Field(None, alias="if", description="Run only when true; else skip.")
+    group: str | None = Field(default=None, description="Group in reports.")
+    if_: Condition | None = Field(default=None, alias="if", description="Run only when true; else skip.")
     assume: Conditions = Field(default_factory=list, description="Preconditions; one that is false skips.")
     guarantee: Conditions = Field(
         default_factory=list, description="Postconditions; one that is false fails."
     )
-    fail_if: Condition | None = Field(None, description="Fails the step when true.")
+    fail_if: Condition | None = Field(default=None, description="Fails the step when true.")
     failure_conditions: FailureConditions = Field(default_factory=dict, description="Named detectors.")
     depends_on: Dependencies = Field(default_factory=list, description="Steps to settle first.")
-    continue_on_failure: bool | None = Field(None, description="Let dependents run although it failed.")
+    continue_on_failure: bool | None = Field(
+        default=None, description="Let dependents run although it failed."
+    )
     criticality: CriticalityWord | None = Field(
-        None, description="How much a failure matters; inferred if absent."
+        default=None, description="How much a failure matters; inferred if absent."
     )
     critical: bool | None = Field(
-        None, description="true: external if it mutates, else internal. false: info."
+        default=None, description="true: external if it mutates, else internal. false: info."
     )
-    mutates: bool | None = Field(None, description="Whether a call changes the outside.")
+    mutates: bool | None = Field(default=None, description="Whether a call changes the outside.")
     schema_: SchemaValue | None = Field(
-        None, alias="schema", description="JSON Schema of the output, or the name of a renderer."
+        default=None, alias="schema", description="JSON Schema of the output, or the name of a renderer."
     )
-    output_schema: dict[str, Any] | None = Field(None, description="Older name of schema.")
-    for_each: bool = Field(False, alias="forEach", description="Its output is a list whose items fan out.")
+    output_schema: dict[str, Any] | None = Field(default=None, description="Older name of schema.")
+    for_each: bool = Field(
+        default=False, alias="forEach", description="Its output is a list whose items fan out."
+    )
     for_each_concurrency: Positive | None = Field(
-        None,
+        default=None,
         validation_alias=AliasChoices("forEach_concurrency", "concurrency"),
         description="Items at a time; 1 when left out.",
     )
     fanout: Literal["map", "reduce"] | None = Field(
-        None, description="Behind a list: once per item, or once."
+        default=None, description="Behind a list: once per item, or once."
     )
-    reduce: bool | None = Field(None, description="true is fanout: reduce.")
-    on_init: dict[str, Any] | None = Field(None, description="What to run before the step.")
-    on_success: Success | None = Field(None, description="What follows when it passed.")
-    on_fail: Fail | None = Field(None, description="What follows when it failed.")
+    reduce: bool | None = Field(default=None, description="true is fanout: reduce.")
+    on_init: dict[str, Any] | None = Field(default=None, description="What to run before the step.")
+    on_success: Success | None = Field(default=None, description="What follows when it passed.")
+    on_fail: Fail | None = Field(default=None, description="What follows when it failed.")
     on_finish: Success | None = Field(
-        None, description="What follows when all items are done; needs forEach."
+        default=None, description="What follows when all items are done; needs forEach."
     )
-    max_runs: int | None = Field(None, description="Most runs of this step; 0 or less for no limit.")
-    timeout: Seconds | None = Field(None, description="Milliseconds, or text like 30s.")
+    max_runs: int | None = Field(default=None, description="Most runs of this step; 0 or less for no limit.")
+    timeout: Seconds | None = Field(default=None, description="Milliseconds, or text like 30s.")
     start: Literal["auto", "routed"] = Field(
         "auto", description="routed: only when another step routes to it."
     )
-    assume_mode: Literal["skip", "fail"] = Field("skip", description="What a false assume does.")
-    guarantee_mode: Literal["fail", "issue"] = Field("fail", description="issue: recorded, not fatal.")
-    schema_mode: Literal["fail", "issue"] = Field("fail", description="issue: recorded, not fatal.")
-    idempotency_key: str | None = Field(None, description="Template of a key that holds across runs.")
+    assume_mode: Literal["skip", "fail"] = Field(default="skip", description="What a false assume does.")
+    guarantee_mode: Literal["fail", "issue"] = Field(
+        default="fail", description="issue: recorded, not fatal."
+    )
+    schema_mode: Literal["fail", "issue"] = Field(default="fail", description="issue: recorded, not fatal.")
+    idempotency_key: str | None = Field(default=None, description="Template of a key that holds across runs.")
     secret_outputs: list[str] = Field(default_factory=list, description="Paths of the output to seal.")
     env: Env = Field(default_factory=dict, description="Environment; numbers and booleans become text.")
-    allow_unescaped: bool = Field(False, description="Accept templates without shell_escape in a command.")
-    loop_budget: Positive | None = Field(None, description="Most loops this step may drive.")
-    compensate: str | None = Field(None, description="Step that undoes this one.")
+    allow_unescaped: bool = Field(
+        default=False, description="Accept templates without shell_escape in a command."
+    )
+    loop_budget: Positive | None = Field(default=None, description="Most loops this step may drive.")
+    compensate: str | None = Field(default=None, description="Step that undoes this one.")
 
 
 # Keys other systems know on a step; they are about sessions, models and chat, outside of what gonogo decides.
 OUT_OF_SCOPE = frozenset(
     """
-    triggers schedule debounce debounce_key command reuse_ai_session session_mode sandbox policy focus ai ai_model
-    ai_provider ai_mcp_servers template
+    triggers schedule debounce debounce_key command reuse_ai_session session_mode sandbox policy focus ai
+    ai_model ai_provider ai_mcp_servers template
     """.split()
 )

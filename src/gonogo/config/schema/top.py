@@ -22,21 +22,21 @@ from gonogo.config.schema.blocks import Fail, FailureConditions
 class RoutingDefaults(Noun):
     """Base of blocks that steps have."""
 
-    on_fail: Fail | None = Field(None, description="Base of every on_fail block that a step has.")
+    on_fail: Fail | None = Field(default=None, description="Base of every on_fail block that a step has.")
 
 
 class Routing(Noun):
     """Limits and defaults of routing."""
 
-    max_loops: Count = Field(10, description="Most routed re-entries per scope.")
-    defaults: RoutingDefaults = Field(default_factory=RoutingDefaults, description="Base of steps' blocks.")
+    max_loops: Count = Field(default=10, description="Most routed re-entries per scope.")
+    defaults: RoutingDefaults = Field(default=RoutingDefaults(), description="Base of steps' blocks.")
 
 
 class Limits(Noun):
     """Limits of a run."""
 
-    max_runs_per_check: int = Field(50, description="Most runs of one step; 0 or less for no limit.")
-    max_workflow_depth: Positive = Field(3, description="Deepest nesting of workflows.")
+    max_runs_per_check: int = Field(default=50, description="Most runs of one step; 0 or less for no limit.")
+    max_workflow_depth: Positive = Field(default=3, description="Deepest nesting of workflows.")
 
 
 class TagFilter(Noun):
@@ -51,32 +51,32 @@ class TagFilter(Noun):
 class Memory(Noun):
     """The run's memory."""
 
-    storage: Literal["memory", "file"] = Field("memory", description="file keeps it between runs.")
-    format: Literal["json", "csv"] = Field("json", description="Format of the file.")
-    file: str | None = Field(None, description="Path of the file.")
-    namespace: str = Field("default", description="Default namespace.")
-    auto_load: bool = Field(True, description="Read the file at the start.")
-    auto_save: bool = Field(True, description="Write the file after changes.")
+    storage: Literal["memory", "file"] = Field(default="memory", description="file keeps it between runs.")
+    format: Literal["json", "csv"] = Field(default="json", description="Format of the file.")
+    file: str | None = Field(default=None, description="Path of the file.")
+    namespace: str = Field(default="default", description="Default namespace.")
+    auto_load: bool = Field(default=True, description="Read the file at the start.")
+    auto_save: bool = Field(default=True, description="Write the file after changes.")
 
 
 class Input(Noun):
     """One input of a workflow file."""
 
     name: str = Field(description="Name under `inputs`.")
-    description: str | None = Field(None, description="For people.")
-    schema_: Any = Field(None, alias="schema", description="JSON Schema of the value.")
-    type: str | None = Field(None, description="Shorthand for schema: {type: …}.")
-    required: bool = Field(True, description="false: may be left out.")
-    default: Any = Field(None, description="Value when left out; makes it optional.")
+    description: str | None = Field(default=None, description="For people.")
+    schema_: Any = Field(default=None, alias="schema", description="JSON Schema of the value.")
+    type: str | None = Field(default=None, description="Shorthand for schema: {type: …}.")
+    required: bool = Field(default=True, description="false: may be left out.")
+    default: Any = Field(default=None, description="Value when left out; makes it optional.")
 
 
 class Output(Noun):
     """One output of a workflow file."""
 
     name: str = Field(description="Name under the step's output.")
-    description: str | None = Field(None, description="For people.")
-    value: Any = Field(None, description="Template.")
-    value_js: str | None = Field(None, description="JavaScript value.")
+    description: str | None = Field(default=None, description="For people.")
+    value: Any = Field(default=None, description="Template.")
+    value_js: str | None = Field(default=None, description="JavaScript value.")
 
 
 def _named(value: Any) -> Any:
@@ -95,9 +95,9 @@ class Document(Noun):
     version: Annotated[str, BeforeValidator(number_as_text, json_schema_input_type=str | float)] = Field(
         description="Version of the format."
     )
-    id: str | None = Field(None, description="Makes the file a workflow that others can import.")
-    name: str | None = Field(None, description="Name shown in reports.")
-    description: str | None = Field(None, description="For people.")
+    id: str | None = Field(default=None, description="Makes the file a workflow that others can import.")
+    name: str | None = Field(default=None, description="Name shown in reports.")
+    description: str | None = Field(default=None, description="For people.")
     steps: dict[str, Any] = Field(
         default_factory=dict, description="The steps by name, in order of preference."
     )
@@ -110,22 +110,22 @@ class Document(Noun):
     outputs: Annotated[list[Output], BeforeValidator(_named)] = Field(
         default_factory=list, description="What a workflow file gives, by name."
     )
-    routing: Routing = Field(default_factory=Routing, description="Limits and defaults of routing.")
-    limits: Limits = Field(default_factory=Limits, description="Limits of a run.")
-    max_parallelism: Positive = Field(3, description="Steps at a time.")
-    max_ai_concurrency: Positive | None = Field(None, description="Model calls at a time.")
-    fail_fast: bool = Field(False, description="Start nothing new after a final failure.")
-    fail_if: Condition | None = Field(None, description="Checked after every step; never gates.")
+    routing: Routing = Field(default=Routing(), description="Limits and defaults of routing.")
+    limits: Limits = Field(default=Limits(), description="Limits of a run.")
+    max_parallelism: Positive = Field(default=3, description="Steps at a time.")
+    max_ai_concurrency: Positive | None = Field(default=None, description="Model calls at a time.")
+    fail_fast: bool = Field(default=False, description="Start nothing new after a final failure.")
+    fail_if: Condition | None = Field(default=None, description="Checked after every step; never gates.")
     failure_conditions: FailureConditions = Field(default_factory=dict, description="Detectors of all steps.")
-    tag_filter: TagFilter = Field(default_factory=TagFilter, description="Which steps run, by tag.")
+    tag_filter: TagFilter = Field(default=TagFilter(), description="Which steps run, by tag.")
     env: Env = Field(default_factory=dict, description="Environment of all steps.")
-    memory: Memory | None = Field(None, description="The run's memory.")
+    memory: Memory | None = Field(default=None, description="The run's memory.")
     safety: Literal["off", "standard", "strict"] = Field(
         "standard", description="strict makes warnings errors."
     )
-    mode: Literal["native"] = Field("native", description="The only mode there is.")
-    seed: str | None = Field(None, description="Seed of jitter; the run's id when left out.")
-    clock: Literal["wall", "virtual"] = Field("wall", description="virtual is for tests.")
+    mode: Literal["native"] = Field(default="native", description="The only mode there is.")
+    seed: str | None = Field(default=None, description="Seed of jitter; the run's id when left out.")
+    clock: Literal["wall", "virtual"] = Field(default="wall", description="virtual is for tests.")
 
 
 # Known elsewhere, outside of what gonogo decides: accepted, and said so.
