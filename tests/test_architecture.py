@@ -120,7 +120,9 @@ def named_by(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         return [f"{node.module}.{alias.name}" for alias in node.names]
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return [node.value.partition(":")[0]] if re.fullmatch(r"gonogo(\.\w+)+(:\w+)?", node.value) else []
+        name = node.value.partition(":")[0]
+        named = re.fullmatch(r"gonogo(\.\w+)+(:\w+)?", node.value) and module_named(name)
+        return [name] if named else []  # "gonogo.yaml" is a file
     return []
 
 
