@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -170,11 +172,9 @@ def yaml_examples() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("place", "text"), yaml_examples())
 def test_workflows_shown_are_valid(place: str, text: str, tmp_path: Path) -> None:
     """What a page shows can be copied: `gonogo validate` finds no error in it."""
-    import subprocess
-    import sys
-
     module("gonogo.cli.main")
     (tmp_path / "gonogo.yaml").write_text(text)
-    command = [sys.executable, "-m", "gonogo.cli.main", "validate", "gonogo.yaml"]
+    program = "import sys; from gonogo.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "validate", "gonogo.yaml"]
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, f"{place}\n{checked.stdout}{checked.stderr}"
