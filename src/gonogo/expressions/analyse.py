@@ -1,8 +1,9 @@
 """What an expression reads, found without running it: names, member paths, calls.
 
-The host offers what `names` and `dynamic` say, the core keeps the values at `paths` as evidence, and validation refuses
-`unknown_names`. Reading too much is harmless here, reading too little costs a round trip to the sandbox. Whether the
-text compiles is left to `Sandbox.prepare`; values and truth are left to the sandbox altogether.
+The host offers what `names` and `dynamic` say, the core keeps the values at `paths` as evidence, and
+validation refuses `unknown_names`. Reading too much is harmless here, reading too little costs a round trip
+to the sandbox. Whether the text compiles is left to `Sandbox.prepare`; values and truth are left to the
+sandbox altogether.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ Path = tuple[str | int, ...]
 class Reading(msgspec.Struct, frozen=True):
     """What an expression reads.
 
-    `names`: free names, sorted, builtins such as Math left out. `paths`: member paths from a free name; a trailing
-    method or `length` is dropped. `calls`: free functions called. `dynamic`: names read as a whole or with a computed
-    member, so that everything in them must be offered. `outputs.history.x` is reported as `outputs_history.x`.
+    `names`: free names, sorted, builtins such as Math left out. `paths`: member paths from a free name; a
+    trailing method or `length` is dropped. `calls`: free functions called. `dynamic`: names read as a whole
+    or with a computed member, so that everything in them must be offered. `outputs.history.x` is reported as
+    `outputs_history.x`.
     """
 
     names: tuple[str, ...] = ()

@@ -1,9 +1,10 @@
 """What client and child say to each other, as text: commands out, results back, and the JSON of values.
 
-A frame is four bytes of length (little endian) and UTF-8 parts separated by NUL. Out: the seconds the frame may take,
-then commands with their arguments: `p` slot json (a value), `e` slot json (an event), `d` slots (forget values), `x`
-numbers (forget functions), `c` number parameters source body (compile), `r` number kind limit spec (run). Back: "" or
-`retire`, then one part for each `c` and `r`. Processes and time are left to `process.py`.
+A frame is four bytes of length (little endian) and UTF-8 parts separated by NUL. Out: the seconds the frame
+may take, then commands with their arguments: `p` slot json (a value), `e` slot json (an event), `d` slots
+(forget values), `x` numbers (forget functions), `c` number parameters source body (compile), `r` number kind
+limit spec (run). Back: "" or `retire`, then one part for each `c` and `r`. Processes and time are left to
+`process.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def pack(parts: Sequence[str]) -> bytes:
 
 
 def unpack(data: bytearray) -> list[str] | None:
-    """The parts of a complete frame, None while some of it is missing; raises ValueError for bytes that are no frame."""
+    """The parts of a complete frame, None while some of it is missing; raises ValueError for bytes that are none."""
     if len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "little"):
         return None
     return data[4:].decode().split("\0")

@@ -1,7 +1,8 @@
 """The names an expression may use: data of the scope, helper functions, and what the language brings.
 
-One scope for all constructs (engine spec B.2 D): a name that can't have a value somewhere is null there. `bootstrap.js`
-defines the helpers; a test holds both lists together. Who fills the names is left to the callers.
+One scope for all constructs (engine spec B.2 D): a name that can't have a value somewhere is null there.
+`bootstrap.js` defines the helpers; a test holds both lists together. Who fills the names is left to the
+callers.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ PERMISSION_HELPERS: frozenset[str] = frozenset(
 BUILTINS: frozenset[str] = frozenset(
     """
     undefined NaN Infinity Array ArrayBuffer BigInt BigInt64Array BigUint64Array Boolean DataView Date Error
-    AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError Float32Array Float64Array
-    Int8Array Int16Array Int32Array Iterator JSON Map Math Number Object Promise Proxy Reflect RegExp Set String
-    Symbol Uint8Array Uint8ClampedArray Uint16Array Uint32Array WeakMap WeakSet globalThis parseInt parseFloat
-    isNaN isFinite encodeURI encodeURIComponent decodeURI decodeURIComponent escape unescape arguments
+    AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError Float32Array
+    Float64Array Int8Array Int16Array Int32Array Iterator JSON Map Math Number Object Promise Proxy Reflect
+    RegExp Set String Symbol Uint8Array Uint8ClampedArray Uint16Array Uint32Array WeakMap WeakSet globalThis
+    parseInt parseFloat isNaN isFinite encodeURI encodeURIComponent decodeURI decodeURIComponent escape
+    unescape arguments
     """.split()
 )
 """What the language itself offers inside the sandbox."""

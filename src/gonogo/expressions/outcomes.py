@@ -14,6 +14,7 @@ BOOTSTRAP_LINE = 100_000
 _PLACE = re.compile(r"<input>:(\d{1,9}):(\d{1,9})")
 _CHAIN = re.compile(r"[\w$]+(?:\??\.[\w$]+|\[(?:\d+|'[^'\n]*'|\"[^\"\n]*\")\])*")
 _CHAIN_SHOWN_MAX = 60
+_UNREADABLE = re.compile(r"cannot read property '.*' of (undefined|null)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ def outcome(text: str, source: str, shape: Shape, limit_s: float) -> Result | Ne
     if "n" in said:
         return Needs(tuple((str(view), key) for view, key in said["n"]))
     if "e" in said:
-        return _thrown(*said["e"], source, shape)
+        name, message, stack = said["e"]
+        return _thrown(name, message, stack, source, shape)
     ops = tuple(_op(op) for op in said.get("m", ()))
     return Value(value=said.get("v"), undefined="u" in said, memory=ops, logs=tuple(said.get("l", ())))
 
@@ -47,6 +49,7 @@ def syntax_failure(complaints: str, source: str, shape: Shape) -> Failure:
 
 
 def limit_failure(limit_s: float) -> Failure:
+    """The evaluation was ended for time."""
     return Failure("limit", f"the expression didn't end within {limit_s:g} s; make it do less")
 
 
@@ -72,15 +75,9 @@ def _thrown(name: str, message: str, stack: str, source: str, shape: Shape) -> F
 
 
 def _failure(kind: str, text: str, source: str, shape: Shape) -> Failure:
-    message = text.split("\n    at ")[0].strip()
-    message = message.removesuffix("\n")
+    message = text.split("\n    at ", 1)[0].strip()
     line, column = _place(text, source, shape)
-    if (
-        kind == "error"
-        and line is not None
-        and column is not None
-        and "of undefined" in message + " of null" * 0
-    ):
+    if line is not None and column is not None and _UNREADABLE.search(message):
         message += _shown(source, line, column)
     return Failure(kind, message or "the expression failed", line, column)
 

@@ -1,7 +1,8 @@
 """The child process seen from its client: start it, send a frame, wait for the reply, kill it when it hangs.
 
-Two ways to wait, the same rules: `exchange` blocks, `exchange_async` lets other tasks run. Both spin for a moment first,
-because being woken costs four times a small evaluation. What frames mean is left to `sandbox.py`.
+Two ways to wait, the same rules: `exchange` blocks, `exchange_async` lets other tasks run. Both spin for a
+moment first, because being woken costs four times a small evaluation. What frames mean is left to
+`sandbox.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _CHUNK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The child is gone. `run` is the run of the frame it was at, None while loading; `hung` if it was killed for time."""
+    """The child is gone. `run` is the run of the frame it was at, None while loading; `hung`: killed for time."""
 
     run: int | None
     hung: bool
@@ -115,7 +116,7 @@ class Child:
         return reply
 
     async def exchange_async(self, parts: Sequence[str], limits_s: Sequence[float]) -> Reply:
-        """As `exchange`, with the event loop free after the first 50 µs. A cancelled exchange leaves the child killed."""
+        """As `exchange`, with the event loop free after the first 50 µs. Cancelling it kills the child."""
         try:
             left = self._begin(parts)
             reply: Reply | None = None

@@ -1,7 +1,7 @@
 """What is asked of the sandbox, and the short text that tells the child which values a run is given.
 
-Mappings in `LAZY_NAMES` are sent entry by entry: those the expression names, then those it turns out to read, and after
-`FAULTS_MAX` such surprises all of them. Compiling and sending are left to `sandbox.py`.
+Mappings in `LAZY_NAMES` are sent entry by entry: those the expression names, then those it turns out to read,
+and after `FAULTS_MAX` such surprises all of them. Compiling and sending are left to `sandbox.py`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ HISTORY = "outputs_history"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of evaluations. `grace_s` is wall time on top of an evaluation's own CPU time before the child is killed;
+    """Bounds of evaluations. `grace_s` is wall time on top of an evaluation's own CPU time before the child
+    is killed;
 
-    `batch_s` is when a frame is cut and the rest of the batch goes into the next one; the memory is on top of the data.
+    `batch_s` is when a frame is cut and the rest of the batch goes into the next one; the memory is on top of
+    the data.
     """
 
     condition_s: float = 0.25
@@ -48,9 +50,10 @@ class Limits:
 class Request:
     """One evaluation: `source` as `kind`, ended after `limit_s` of CPU time.
 
-    `names` maps a name to its JSON value, looked up only if `source` reads it; a missing one is null. `outputs` and the
-    other `LAZY_NAMES` are mappings by step. `memory` maps namespace to entries, and `$namespace` to the default one.
-    `$status` {success, failure} and `$association` (text or null) feed the helpers. Values must not change later on.
+    `names` maps a name to its JSON value, looked up only if `source` reads it; a missing one is null.
+    `outputs` and the other `LAZY_NAMES` are mappings by step. `memory` maps namespace to entries, and
+    `$namespace` to the default one. `$status` {success, failure} and `$association` (text or null) feed the
+    helpers. Values must not change later on.
     """
 
     source: str
@@ -126,14 +129,14 @@ def _argument(name: str, pending: Pending, slots: Slots) -> Any:
 def _view(name: str, entries: Mapping[str, Any], pending: Pending, slots: Slots) -> dict[str, Any]:
     paths = pending.compiled.reading.paths
     if pending.wants_all:
-        wanted = {key for key in entries if isinstance(key, str)}
+        wanted = set(entries)
     else:
         wanted = {str(path[1]) for path in paths if path[0] == name and len(path) > 1}
         wanted |= pending.extra.get(name, set())
     all_keys = pending.wants_all or name in pending.keys or name in pending.compiled.reading.dynamic
     return {
         "given": {key: _slot_of(entries, key, slots) for key in sorted(wanted)},
-        "keys": [key for key in entries if isinstance(key, str)] if all_keys else None,
+        "keys": list(entries) if all_keys else None,
     }
 
 

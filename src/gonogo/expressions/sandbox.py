@@ -1,9 +1,9 @@
 """Evaluate JavaScript expressions in a child process: batches in, values or failures out.
 
-A `Sandbox` belongs to one run. Its child is started at the first use and again whenever it was killed; a hang, a crash or
-used-up memory costs only the evaluation it happened in. Evaluations are pure: data goes in, a result and wished-for
-memory changes come out, so running one again is safe, and data is sent only when it is read. What is evaluated when,
-and what results mean, is left to the callers.
+A `Sandbox` belongs to one run. Its child is started at the first use and again whenever it was killed; a
+hang, a crash or used-up memory costs only the evaluation it happened in. Evaluations are pure: data goes in,
+a result and wished-for memory changes come out, so running one again is safe, and data is sent only when it
+is read. What is evaluated when, and what results mean, is left to the callers.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Conversation = Generator[Frame, Reply, None]
 class Sandbox:
     """The expression engine of one run. `now_ms` is what `now` and `Date` show, in ms since 1970.
 
-    Blocking calls may come from any thread; `evaluate_async` belongs to one event loop. Raises SandboxError when the
-    engine isn't installed or no child process can be started.
+    Blocking calls may come from any thread; `evaluate_async` belongs to one event loop. Raises SandboxError
+    when the engine isn't installed or no child process can be started.
     """
 
     def __init__(self, now_ms: float, limits: Limits | None = None) -> None:
@@ -72,8 +72,8 @@ class Sandbox:
         if self._async_lock is None:
             self._async_lock = anyio.Lock(fast_acquire=True)
         async with self._async_lock:
-            while not self._lock.acquire(blocking=False):
-                await anyio.sleep(0.001)  # a thread is evaluating; it is done within its own limits
+            while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - a thread is evaluating; it ends in time
+                await anyio.sleep(0.001)
             try:
                 await self._drive_async(self._evaluation(requests, results))
             finally:

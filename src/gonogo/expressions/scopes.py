@@ -1,8 +1,8 @@
 """Which names a JavaScript function or block declares itself, so that `analyse` can tell the free ones.
 
-`var` and parameters belong to the function, `let`, `const`, classes and functions to the block. Strictness rules and
-the dead zone before a `let` are left to the engine: taking a name for declared too early misses no read of a known name
-that a working expression makes.
+`var` and parameters belong to the function, `let`, `const`, classes and functions to the block. Strictness
+rules and the dead zone before a `let` are left to the engine: taking a name for declared too early misses no
+read of a known name that a working expression makes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Give a statement body a value: its last expression, where no `return` says another.
 
-`$c=(` and `)` are put around the expression statements in last position, also inside the branches of a last `if`, `try`,
-loop or block, so that `$c` is what the body came to. Text that is one expression is left alone. Whether the text is
-valid, before and after, is decided by the engine.
+`$c=(` and `)` are put around the expression statements in last position, also inside the branches of a last `if`,
+`try`, loop or block, so that `$c` is what the body came to. Text that is one expression is left alone. Whether the
+text is valid, before and after, is decided by the engine.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ _LISTS = frozenset(("program", "statement_block", "switch_case", "switch_default
 class Shape:
     """`body` is the text to compile as statements, "" when `source` is one expression.
 
-    `insertions` are (line, byte column, bytes) from 0 in `source`. `trusted` is False where the parser stumbled.
+    `insertions` are (line, byte column, bytes) from 0 in `source`. `trusted` is False where the parser
+    stumbled.
     """
 
     body: str
@@ -79,7 +80,8 @@ def shape(source: str) -> Shape:
         marks.append((node.start_byte, *node.start_point, OPENING))
         marks.append((node.end_byte, *node.end_point, CLOSING))
     marks.sort()
-    pieces, done = [], 0
+    pieces: list[bytes] = []
+    done = 0
     for offset, _, _, mark in marks:
         pieces += (text[done:offset], mark)
         done = offset

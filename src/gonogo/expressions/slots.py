@@ -1,7 +1,7 @@
 """Which values the child already holds, so that each is sent, parsed and frozen once.
 
-A value is known by the identity of its Python object, which is kept alive meanwhile, or by its JSON text if that is
-short. Callers promise that values don't change. What a slot is used for is left to `sandbox.py`.
+A value is known by the identity of its Python object, which is kept alive meanwhile, or by its JSON text if
+that is short. Callers promise that values don't change. What a slot is used for is left to `sandbox.py`.
 """
 
 from __future__ import annotations

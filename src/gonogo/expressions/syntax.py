@@ -1,7 +1,7 @@
 """Parse JavaScript into a tree, and say what is wrong with text that isn't an expression at all.
 
-The tree is for reading only: whether text is valid is decided by the engine's own compiler in the sandbox, which is
-never more lenient and gives line and column. What a tree means is left to `analyse` and `shape`.
+The tree is for reading only: whether text is valid is decided by the engine's own compiler in the sandbox,
+which is never more lenient and gives line and column. What a tree means is left to `analyse` and `shape`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STRINGS_AND_COMMENTS = re.compile(
 _BRACES = re.compile(r"\$?\{\{|\{%")
 
 
-class ExpressionProblem(ValueError):
+class ExpressionProblem(ValueError):  # noqa: N818 - what is wrong with the text, in the words of errors.py
     """Text that can't be used as an expression: `message`, and where, `line` and `column` from 1."""
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:

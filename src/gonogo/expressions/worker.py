@@ -1,9 +1,10 @@
 """The child process: compiles and runs expressions for one client, and does nothing else.
 
-Run as `python -I -S worker.py ENGINE JS_DIR NOW_MS MEMORY_BYTES RESULT_CHARACTERS MARKER_FD`. Only the engine's extension
-module and a few C modules are imported: json and signal alone would double the start-up time. Frames come on stdin and
-go to stdout: four bytes of length, then UTF-8 parts separated by NUL (`frames.py` describes them). What values mean,
-limits of batches and restarts are left to the client, which may kill this process at any time.
+Run as `python -I -S worker.py ENGINE JS_DIR NOW_MS MEMORY_BYTES RESULT_CHARACTERS MARKER_FD`. Only the
+engine's extension module and a few C modules are imported: json and signal alone would double the start-up
+time. Frames come on stdin and go to stdout: four bytes of length, then UTF-8 parts separated by NUL
+(`frames.py` describes them). What values mean, limits of batches and restarts are left to the client, which
+may kill this process at any time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import resource
 import select
 import sys
 import time
-from _signal import ITIMER_REAL, setitimer
+from _signal import ITIMER_REAL, setitimer  # type: ignore[import-not-found]
 from mmap import mmap
 from posix import read, sched_yield, set_blocking, write
 
@@ -69,7 +70,8 @@ class Engine:
         self._context.set_max_stack_size(STACK_BYTES)
         self._memory_bytes = memory_bytes
         self._functions: dict[str, Any] = {}
-        # Lines of our own scripts are numbered from 100,000, so that a stack shows which places are the user's.
+        # Lines of our own scripts are numbered from 100,000, so that a stack shows which places are the
+        # user's.
         lockdown, helpers, mirror, evaluate = (
             self._context.eval("\n" * BOOTSTRAP_LINE + text) for text in scripts
         )
@@ -97,8 +99,9 @@ class Engine:
     def compile(self, number: str, parameters: str, source: str, body: str) -> str:
         """Compile `source` as an expression, else `body` as a statement body; returns "" or both complaints.
 
-        The array brackets can't be closed by text that also closes the wrapper's parenthesis, and what may follow a
-        closed arrow function can't follow a closed method: text can't leave its wrapper (expressions.md, "Compile").
+        The array brackets can't be closed by text that also closes the wrapper's parenthesis, and what may
+        follow a closed arrow function can't follow a closed method: text can't leave its wrapper
+        (expressions.md, "Compile").
         """
         self._limit(COMPILE_S)
         self._loaded_bytes += len(source)
@@ -243,6 +246,7 @@ def receive_frame() -> str | None:
 
 
 def send_frame(text: str) -> None:
+    """Write one frame to stdout, which blocks until the client has read it."""
     data = text.encode()
     left = memoryview(len(data).to_bytes(4, "little") + data)
     while left:

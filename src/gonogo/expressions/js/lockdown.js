@@ -1,5 +1,5 @@
-// Takes away what reaches outside the sandbox, what isn't deterministic and what can't be interrupted, then freezes
-// every builtin. Runs once, before any expression. Values and helpers are left to the other files.
+// Takes away what reaches outside the sandbox, what isn't deterministic and what can't be interrupted, then
+// freezes every builtin. Runs once, before any expression. Values and helpers are left to the other files.
 (nowText) => {
   'use strict';
   const { apply, ownKeys, getOwnPropertyDescriptor, defineProperty, getPrototypeOf } = Reflect;
@@ -45,7 +45,8 @@
     globalThis.Date = Fixed;
   };
 
-  // Natives that walk `length` without asking whether time is up: on a sparse array of 4e9 they run for minutes.
+  // Natives that walk `length` without asking whether time is up: on a sparse array of 4e9 they run for
+  // minutes.
   const UNINTERRUPTED = [
     'at', 'with', 'concat', 'fill', 'indexOf', 'lastIndexOf', 'includes', 'join', 'toString', 'toLocaleString', 'pop',
     'push', 'shift', 'unshift', 'reverse', 'toReversed', 'sort', 'toSorted', 'slice', 'splice', 'toSpliced',
@@ -69,7 +70,8 @@
     }
   };
 
-  // On a frozen prototype a plain assignment to an own object's `name` or `toString` would throw; accessors allow it.
+  // On a frozen prototype a plain assignment to an own object's `name` or `toString` would throw; accessors
+  // allow it.
   const ASSIGNABLE = new Set(['toString', 'toLocaleString', 'valueOf', 'constructor', 'name', 'message', 'toJSON']);
 
   const allowAssignment = (holder) => {

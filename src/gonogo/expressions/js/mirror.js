@@ -1,5 +1,5 @@
-// Host data inside the engine: a table of frozen values, read-only views that are filled when read, memory, and the
-// throw-away copies that scripts get. `current()` is the evaluation under way.
+// Host data inside the engine: a table of frozen values, read-only views that are filled when read, memory,
+// and the throw-away copies that scripts get. `current()` is the evaluation under way.
 (current) => {
   'use strict';
   const values = new Map();
@@ -51,14 +51,16 @@
     return current().kind === 'script' ? copy(value) : value;
   };
 
-  // Missing data is noted for the host, which sends it and runs the expression again; a `catch` can't hide the note.
+  // Missing data is noted for the host, which sends it and runs the expression again; a `catch` can't hide
+  // the note.
   const need = (view, key) => {
     current().needs.push([view, key]);
     throw new Error('waiting for data');
   };
 
-  // A view is a proxy over its own state. `given` maps keys to slots (0: no such key); `keys` lists all keys, or is null
-  // when that wasn't asked for yet; `filled` holds what was read or, by a script, written (undefined: deleted).
+  // A view is a proxy over its own state. `given` maps keys to slots (0: no such key); `keys` lists all keys,
+  // or is null when that wasn't asked for yet; `filled` holds what was read or, by a script, written
+  // (undefined: deleted).
   const present = (state, key) => {
     if (key in state.filled) return state.filled[key] !== undefined;
     if (hasOwn(state.given, key)) return state.given[key] !== 0;
