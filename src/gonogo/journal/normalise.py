@@ -125,7 +125,7 @@ def _too_deep(data: bytes) -> bool:
     if data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
         return False
     level = [_decode(data)]
-    for _ in range(DEPTH_MAX + 1):
+    for _ in range(DEPTH_MAX):
         parts = [part for whole in level for part in (whole.values() if type(whole) is dict else whole)]
         level = [part for part in parts if type(part) is dict or type(part) is list]
         if not level:
