@@ -60,7 +60,7 @@ async def run(call: Call, context: Context) -> Outcome:
 
 async def _read(call: Call, context: Context) -> Done:
     space = _space(call)
-    found: Any = list(space) if call.config.operation == "list" else space.get(call.config.key, UNSET)
+    found: Any = list(space) if call.config.operation == "list" else space.get(str(call.config.key), UNSET)
     transformed = await transform(call, context, found, key="value")
     return Done(transformed.value, memory=transformed.memory, effect="none")
 
@@ -69,7 +69,7 @@ async def _change(call: Call, context: Context) -> Done:
     config: Config = call.config
     value = await _value(call, context)
     if config.operation == "increment":
-        value = replace(value, value=_amount(value.value, _space(call).get(config.key)))
+        value = replace(value, value=_amount(value.value, _space(call).get(str(config.key))))
     operation = MemoryOp(
         config.operation,
         None if config.operation == "clear" else config.key,

@@ -1,0 +1,67 @@
+"""http: tells another system something (a webhook out, spec E.7). Its answer may hold comments, which
+become issues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gonogo.provider import Call, Context, Done, Outcome, Provider
+from gonogo.providers import _exchange, _http
+from gonogo.providers._issues import are_issues, as_issues
+
+DEFAULT_TIMEOUT_S = 30.0
+_RULE = "webhook/error"
+
+
+class Config(BaseModel):
+    """The keys of an http step. `body` is text, or an object that is sent as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str = Field(min_length=1)
+    body: str | dict[str, Any] | list[Any]
+    method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
+    headers: Mapping[str, str] = {}
+    allow_private: bool = False
+    max_response_bytes: int = Field(default=16 * 1024 * 1024, ge=1)
+
+
+async def run(call: Call, context: Context) -> Outcome:
+    """Done on any 2xx; the answer is the output."""
+    config: Config = call.config
+    body = _exchange.body_bytes(config.body)
+    request = _http.Request(
+        config.method,
+        config.url,
+        _exchange.headers_for(call, config.method, config.headers, body),
+        body,
+        from_data=call.from_data("url"),
+        allow_private=config.allow_private,
+    )
+    limits = _http.Limits(call.timeout_s or DEFAULT_TIMEOUT_S, body_bytes_max=config.max_response_bytes)
+    response = await _http.send(request, limits)
+    if isinstance(response, _http.Problem):
+        return _exchange.failed(call, _RULE, response)
+    if not _exchange.is_success(response):
+        return _exchange.failed_status(call, _RULE, response)
+    output = _exchange.read(response)
+    comments = output.get("comments") if isinstance(output, dict) else None
+    issues = as_issues(comments, "webhook") if comments and are_issues(comments) else ()
+    return Done(output, issues, _exchange.meta_of(response))
+
+
+PROVIDER = Provider(
+    name="http",
+    config=Config,
+    run=run,
+    effects="mutates",
+    templates=frozenset({"url", "body", "headers"}),
+    default_timeout_s=DEFAULT_TIMEOUT_S,
+    own_timeout=True,
+    needs_names=False,
+    summary="sends something to a URL (a webhook out)",
+)

@@ -1,0 +1,221 @@
+"""http_client: fetches from or sends to a URL; the answer is the output or a file (spec E.6)."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from gonogo.provider import Call, Context, Done, Effects, Failed, Outcome, Provider
+from gonogo.providers import _exchange, _http
+from gonogo.providers._faults import fault
+from gonogo.providers._transform import TransformProblem, transform
+
+DEFAULT_TIMEOUT_S = 30.0
+_RULE = "http_client/fetch_error"
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w-]*)\}")
+_URL_FIELDS = ("url", "base_url", "path", "params", "query")
+
+
+class Config(BaseModel):
+    """The keys of an http_client step. `url`, or `base_url` with `path`; `{name}` in it comes from
+    `params`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str | None = None
+    base_url: str | None = None
+    path: str = ""
+    params: Mapping[str, str | int | float | bool] = {}
+    query: Mapping[str, str | int | float | bool | None] = {}
+    method: str = Field(default="GET", pattern=r"^[A-Za-z]{1,20}$")
+    headers: Mapping[str, str] = {}
+    body: str | dict[str, Any] | list[Any] | None = None
+    auth: Any = None
+    rate_limit: Any = None
+    transform: str | None = None
+    transform_js: str | None = None
+    output_file: str | None = None
+    skip_if_exists: bool = True
+    allow_private: bool = False
+    max_response_bytes: int = Field(default=16 * 1024 * 1024, ge=1)
+
+    @model_validator(mode="after")
+    def check(self) -> Config:
+        """One place to go to."""
+        if not (self.url or self.base_url):
+            raise ValueError("http_client needs a `url`, or a `base_url` with a `path`")
+        if self.url and self.base_url:
+            raise ValueError("give `url`, or `base_url` with `path`, not both")
+        return self
+
+    @field_validator("auth", "rate_limit")
+    @classmethod
+    def refuse(cls, value: Any) -> Any:
+        """Not ignored: a call without them would do something else."""
+        if value is not None:
+            raise ValueError(
+                "`auth` and `rate_limit` come with the gate and aren't available in this version; send a "
+                "token in `headers`, and retry with `on_fail.retry`, which honours Retry-After"
+            )
+        return value
+
+
+class _Refused(Exception):  # noqa: N818 - the name says what happened
+    """The step asks for something that can't or mustn't be done. `kind` is the fault's."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def effects(config: Config) -> Effects:
+    """Anything but a read changes something; so does writing a file (spec C.8)."""
+    return (
+        "reads" if config.method.upper() in _exchange.SAFE_METHODS and not config.output_file else "mutates"
+    )
+
+
+async def run(call: Call, context: Context) -> Outcome:
+    """Done on any 2xx, with the answer, or the file it was written to, as output."""
+    config: Config = call.config
+    try:
+        file = _file(config, context)
+        if file is not None and config.skip_if_exists and (cached := _cached(file)):
+            return Done(cached, effect="none")
+        request = _request(call)
+    except _Refused as refused:
+        return Failed(fault(call, refused.kind, _RULE, str(refused)))
+    limits = _http.Limits(call.timeout_s or DEFAULT_TIMEOUT_S, body_bytes_max=config.max_response_bytes)
+    response = await _http.send(request, limits)
+    if isinstance(response, _http.Problem):
+        return _exchange.failed(call, _RULE, response)
+    if not _exchange.is_success(response):
+        return _exchange.failed_status(call, _RULE, response)
+    if file is not None:
+        return await _written(call, file, response)
+    return await _read(call, context, response)
+
+
+async def _read(call: Call, context: Context, response: _http.Response) -> Outcome:
+    done = Done(_exchange.read(response), meta=_exchange.meta_of(response))
+    try:
+        transformed = await transform(call, context, done.output, key="response")
+    except TransformProblem as problem:
+        of_call = fault(call, "http.transform", f"http_client/{problem.stage}_error", problem.message)
+        return Failed(of_call, meta=done.meta, effect="done")
+    output = transformed.value
+    content = output if isinstance(output, str) else None
+    return replace(done, output=output, memory=transformed.memory, content=content)
+
+
+async def _written(call: Call, file: str, response: _http.Response) -> Outcome:
+    try:
+        await anyio.to_thread.run_sync(_write, file, response.body)
+    except OSError as problem:
+        message = f"the answer can't be written to {file}: {(problem.strerror or str(problem)).lower()}"
+        return Failed(fault(call, "http.file", "http_client/download_error", message), effect="done")
+    output = {
+        "file_path": file,
+        "size": len(response.body),
+        "content_type": response.headers.get("content-type"),
+    }
+    return Done(output, meta=_exchange.meta_of(response))
+
+
+def _cached(file: str) -> dict[str, Any] | None:
+    if not os.path.isfile(file):
+        return None
+    return {"file_path": file, "size": os.path.getsize(file), "cached": True}
+
+
+def _write(file: str, body: bytes) -> None:
+    """Whole or not at all: others see the old file until the new one is complete."""
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    unfinished = f"{file}.{secrets.token_hex(4)}.part"
+    try:
+        with open(unfinished, "xb") as target:
+            target.write(body)
+        os.replace(unfinished, file)
+    except OSError:
+        if os.path.exists(unfinished):
+            os.remove(unfinished)
+        raise
+
+
+def _file(config: Config, context: Context) -> str | None:
+    """Where the answer goes, links resolved; only inside the working directory."""
+    if config.output_file is None:
+        return None
+    root = os.path.realpath(context.working_directory)
+    try:
+        file = os.path.realpath(os.path.join(root, config.output_file))
+    except ValueError as problem:  # a NUL byte
+        raise _Refused("http.file", f"output_file is no path: {problem}") from problem
+    if not file.startswith(root.rstrip(os.sep) + os.sep):
+        raise _Refused("http.file", "output_file leads outside the working directory; name a path inside it")
+    return file
+
+
+def _request(call: Call) -> _http.Request:
+    config: Config = call.config
+    method = config.method.upper()
+    body = None if method in ("GET", "HEAD") else _exchange.body_bytes(config.body)
+    return _http.Request(
+        method,
+        _url(config),
+        _exchange.headers_for(call, method, config.headers, body),
+        body,
+        from_data=call.from_data(*_URL_FIELDS),
+        allow_private=config.allow_private,
+    )
+
+
+def _url(config: Config) -> str:
+    if config.url is not None:
+        whole = config.url
+    else:
+        assert config.base_url is not None
+        whole = config.base_url.rstrip("/") + ("/" + config.path.lstrip("/") if config.path else "")
+    whole = _PLACEHOLDER.sub(lambda found: _parameter(found[1], config), whole)
+    query = urlencode({name: _text(value) for name, value in config.query.items() if value is not None})
+    if not query:
+        return whole
+    address, _, fragment = whole.partition("#")
+    joined = f"{address}{'&' if '?' in address else '?'}{query}"
+    return f"{joined}#{fragment}" if fragment else joined
+
+
+def _parameter(name: str, config: Config) -> str:
+    if name not in config.params:
+        raise _Refused("http.request", f"the URL has a place '{{{name}}}', but `params` doesn't hold it")
+    text = _text(config.params[name])
+    if text in (".", "..", ""):
+        raise _Refused("http.request", f"params.{name} is '{text}', which would lead elsewhere")
+    return quote(text, safe="")
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+PROVIDER = Provider(
+    name="http_client",
+    config=Config,
+    run=run,
+    effects=effects,
+    templates=frozenset({*_URL_FIELDS, "headers", "body", "output_file"}),
+    late_templates=frozenset({"transform"}),
+    expressions={"transform_js": "value"},
+    default_timeout_s=DEFAULT_TIMEOUT_S,
+    own_timeout=True,
+    summary="fetches from or sends to a URL",
+)
