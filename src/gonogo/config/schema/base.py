@@ -21,7 +21,9 @@ COUNT_MAX = 1_000_000_000
 class Noun(BaseModel):
     """Base of all nouns: strict, frozen, closed; keys that start with `x-` are the user's own."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, protected_namespaces=(), defer_build=True
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -19,6 +19,10 @@ from gonogo.config.schema.base import (
 from gonogo.config.schema.blocks import Fail, FailureConditions
 
 
+# Validated like a written `{}`: an instance made here would build its class's validator at import.
+_EMPTY: Any = {}
+
+
 class RoutingDefaults(Noun):
     """Base of blocks that steps have."""
 
@@ -29,7 +33,9 @@ class Routing(Noun):
     """Limits and defaults of routing."""
 
     max_loops: Count = Field(default=10, description="Most routed re-entries per scope.")
-    defaults: RoutingDefaults = Field(default=RoutingDefaults(), description="Base of steps' blocks.")
+    defaults: RoutingDefaults = Field(
+        default=_EMPTY, validate_default=True, description="Base of steps' blocks."
+    )
 
 
 class Limits(Noun):
@@ -110,14 +116,18 @@ class Document(Noun):
     outputs: Annotated[list[Output], BeforeValidator(_named)] = Field(
         default_factory=list, description="What a workflow file gives, by name."
     )
-    routing: Routing = Field(default=Routing(), description="Limits and defaults of routing.")
-    limits: Limits = Field(default=Limits(), description="Limits of a run.")
+    routing: Routing = Field(
+        default=_EMPTY, validate_default=True, description="Limits and defaults of routing."
+    )
+    limits: Limits = Field(default=_EMPTY, validate_default=True, description="Limits of a run.")
     max_parallelism: Positive = Field(default=3, description="Steps at a time.")
     max_ai_concurrency: Positive | None = Field(default=None, description="Model calls at a time.")
     fail_fast: bool = Field(default=False, description="Start nothing new after a final failure.")
     fail_if: Condition | None = Field(default=None, description="Checked after every step; never gates.")
     failure_conditions: FailureConditions = Field(default_factory=dict, description="Detectors of all steps.")
-    tag_filter: TagFilter = Field(default=TagFilter(), description="Which steps run, by tag.")
+    tag_filter: TagFilter = Field(
+        default=_EMPTY, validate_default=True, description="Which steps run, by tag."
+    )
     env: Env = Field(default_factory=dict, description="Environment of all steps.")
     memory: Memory | None = Field(default=None, description="The run's memory.")
     safety: Literal["off", "standard", "strict"] = Field(
