@@ -109,6 +109,12 @@ def test_every_name_of_the_expressions_is_in_the_reference() -> None:
     assert (names.KNOWN_NAMES | names.HELPERS) - in_code("expressions.md") == set()
 
 
+def test_every_filter_is_in_the_reference() -> None:
+    """Filters beyond those of Liquid itself."""
+    filters = module("gonogo.expressions.filters")
+    assert (filters.FILTERS.keys() | filters.CONTEXT_FILTERS.keys()) - in_code("templates.md") == set()
+
+
 def test_every_outcome_and_fault_class_is_explained() -> None:
     """The words a report shows are in the glossary."""
     faults = module("gonogo.core.faults")

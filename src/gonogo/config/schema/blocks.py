@@ -96,7 +96,9 @@ class Fail(Success):
     retry_on: list[Literal["transient", "logical"]] | None = Field(
         default=None, description="Same as retry.retry_on."
     )
-    escalate: Tag | None = Field(default=None, description="Step to run once when nothing else helped.")
+    escalate: Tag | None = Field(
+        default=None, description="Step to run once when nothing else helped. Doesn't act yet."
+    )
 
 
 class FailureCondition(Noun):

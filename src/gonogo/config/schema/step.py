@@ -85,7 +85,9 @@ class Step(Noun):
         default=None, description="Behind a list: once per item, or once."
     )
     reduce: bool | None = Field(default=None, description="true is fanout: reduce.")
-    on_init: dict[str, Any] | None = Field(default=None, description="What to run before the step.")
+    on_init: dict[str, Any] | None = Field(
+        default=None, description="What to run before the step. Doesn't act yet."
+    )
     on_success: Success | None = Field(default=None, description="What follows when it passed.")
     on_fail: Fail | None = Field(default=None, description="What follows when it failed.")
     on_finish: Success | None = Field(
@@ -107,8 +109,10 @@ class Step(Noun):
     allow_unescaped: bool = Field(
         default=False, description="Accept templates without shell_escape in a command."
     )
-    loop_budget: Positive | None = Field(default=None, description="Most loops this step may drive.")
-    compensate: str | None = Field(default=None, description="Step that undoes this one.")
+    loop_budget: Positive | None = Field(
+        default=None, description="Most loops this step may drive. Doesn't act yet."
+    )
+    compensate: str | None = Field(default=None, description="Step that undoes this one. Doesn't act yet.")
 
 
 # Keys other systems know on a step; they are about sessions, models and chat, outside of what gonogo decides.
