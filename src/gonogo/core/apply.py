@@ -13,10 +13,10 @@ from typing import Any, Protocol
 from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
+from gonogo.core.absorb import absorb
 from gonogo.core.graph import Graph
 from gonogo.core.items import items_of
-from gonogo.core.memory import apply_operation
-from gonogo.core.state import Batch, Fan, Node, State
+from gonogo.core.state import Fan, Node, State
 from gonogo.errors import Bug
 
 
@@ -48,83 +48,19 @@ def fold(records: Iterable[Recorded]) -> State:
 def move(state: State, node: Node, status: str) -> None:
     """Change a node's status, holding the table of moves and the count of slots."""
     if status not in life.MOVES[node.status]:
-        raise Bug(f"step {node.step} in scope {node.scope or '(run)'} can't go from {node.status} to {status}")
+        raise Bug(
+            f"step {node.step} in scope {node.scope or '(run)'} can't go from {node.status} to {status}"
+        )
     state.slots += (status in life.ACTIVE) - (node.status in life.ACTIVE)
+    if node.scope:
+        aggregate = state.aggregate_of(node)
+        if aggregate is not None and aggregate.fan is not None:
+            aggregate.fan.active += (status in life.BUSY) - (node.status in life.BUSY)
+    if node.status == life.REMEDIATING:
+        state.remediating.pop((node.step, node.scope), None)
+    if status == life.REMEDIATING:
+        state.remediating[node.step, node.scope] = node
     node.status = status
-
-
-# --- what an event brings
-
-
-def absorb(state: State, event: e.AnyEvent) -> None:
-    """Take in the facts of an event, before anything is decided about them."""
-    state.at = max(state.at, event.at)
-    if state.finished is not None:
-        state.finished = None
-    take = _ABSORB.get(type(event))
-    if take is not None:
-        take(state, event)
-
-
-def _start(state: State, event: e.RunStarted) -> None:
-    state.run_id = event.run_id
-    state.seed = event.seed or event.run_id
-    state.started_at_ms = event.started_at_ms
-    state.trigger = event.trigger
-    state.context = event.context
-    state.inputs = event.inputs
-    state.env = event.env
-    state.arguments = event.arguments
-    state.requested = event.requested
-    state.parent = event.parent
-    state.safe_mode = event.safe_mode
-    state.memory = {space: dict(values) for space, values in state.graph.plan.memory.items()}
-
-
-def _evaluated(state: State, event: e.Evaluated) -> None:
-    state.batches.pop(event.batch, None)
-    for result in event.results:
-        for operation in getattr(result, "memory", ()):
-            apply_operation(state.memory, operation)
-
-
-def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
-    node = state.calls.pop(event.call, None)
-    if node is None:
-        return
-    node.call = None
-    result = None
-    for operation in event.memory:
-        result = apply_operation(state.memory, operation)
-    if isinstance(event, e.CallDone) and event.yields_memory:
-        event = _with_output(event, result)
-    node.result = event
-
-
-def _with_output(event: e.CallDone, output: Any) -> e.CallDone:
-    return e.CallDone(at=event.at, call=event.call, output=output, issues=event.issues, meta=event.meta,
-                      schema_errors=event.schema_errors, content=event.content, inputs=event.inputs, effect=event.effect)  # fmt: skip
-
-
-def _left(state: State, event: e.CallParked | e.CallLost) -> None:
-    node = state.calls.pop(event.call, None)
-    if node is not None:
-        node.call = None
-
-
-def _fired(state: State, event: e.TimerFired) -> None:
-    state.timers.pop(event.timer, None)
-
-
-_ABSORB: dict[type, Callable[[State, Any], None]] = {
-    e.RunStarted: _start,
-    e.Evaluated: _evaluated,
-    e.CallDone: _returned,
-    e.CallFailed: _returned,
-    e.CallParked: _left,
-    e.CallLost: _left,
-    e.TimerFired: _fired,
-}
 
 
 # --- what a decision changes
@@ -158,10 +94,23 @@ def _refusal(state: State, decision: d.Refusal) -> None:
 
 def _asked(state: State, decision: d.Asked) -> None:
     state.last_batch = max(state.last_batch, decision.batch)
-    state.batches[decision.batch] = Batch(decision.batch, decision.asks)
+    state.batches[decision.batch] = decision.asks
+    state.lost_asks = ()
     for ask in decision.asks:
-        if ask.construct == "if":
-            move(state, node_for(state, ask.step, ask.scope), life.DECIDING)
+        status = _ASKED_STATUS.get(ask.construct)
+        if status is not None:
+            move(state, node_for(state, ask.step, ask.scope), status)
+
+
+_ASKED_STATUS = {
+    "if": life.DECIDING,
+    "assume": life.ASSUMING,
+    "guarantee": life.CHECKING,
+    "fail_if": life.CHECKING,
+    "condition": life.CHECKING,
+    "global_fail_if": life.CHECKING,
+    "global_condition": life.CHECKING,
+}
 
 
 def _cleared(state: State, decision: d.Cleared) -> None:
@@ -173,6 +122,7 @@ def _skipped(state: State, decision: d.Skipped) -> None:
     _forget_waits(state, node)
     move(state, node, life.DONE)
     node.outcome = "skipped"
+    node.trigger = None
     node.reason = decision.reason
     node.because = decision.because
     node.issues = decision.issues
@@ -181,13 +131,8 @@ def _skipped(state: State, decision: d.Skipped) -> None:
     node.result = None
     node.ended_at = state.at
     _drop_items(state, node)
-    if decision.issues and not decision.tolerated:
-        state.breaches.append((node.step, node.scope))
     _complete(state, node)
-
-
-def _assuming(state: State, decision: d.Assuming) -> None:
-    move(state, node_for(state, decision.step, decision.scope), life.ASSUMING)
+    node.settled = decision.rest == "settled"
 
 
 def _started(state: State, decision: d.Started) -> None:
@@ -204,6 +149,8 @@ def _started(state: State, decision: d.Started) -> None:
     node.call = decision.call
     node.result = None
     node.requested = False
+    node.retrying = False
+    node.trigger = None
     if node.started_at is None or decision.attempt == 1:
         node.started_at = state.at
     state.calls[decision.call] = node
@@ -220,11 +167,12 @@ def _ended(state: State, decision: d.Ended) -> None:
     node.fault = decision.fault
     node.issues = decision.issues
     node.ended_at = state.at
-    if decision.open:
+    if decision.rest == "open":
         move(state, node, life.ROUTING)
-    else:
-        move(state, node, life.DONE)
-        _complete(state, node)
+        return
+    move(state, node, life.DONE)
+    _complete(state, node)
+    node.settled = decision.rest == "settled"
 
 
 def _keep_result(state: State, node: Node) -> None:
@@ -276,10 +224,10 @@ def _completed(state: State, decision: d.Completed) -> None:
 
 def _settled(state: State, decision: d.Settled) -> None:
     node = state.existing(decision.step, decision.scope)
-    if not node.complete:
-        move(state, node, life.DONE)
-        _complete(state, node)
+    move(state, node, life.DONE)
+    _complete(state, node)
     node.trigger = None
+    node.waits_for = ()
     node.settled = True
 
 
@@ -308,6 +256,7 @@ def _retrying(state: State, decision: d.Retrying) -> None:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.BACKING_OFF)
     node.retries = decision.retry
+    node.retrying = True
     _set_timer(state, node, decision.timer, decision.due_s)
 
 
@@ -342,13 +291,24 @@ def _routed(state: State, decision: d.Routed) -> None:
 
 def _request(state: State, node: Node) -> None:
     _reopen(state, node)
+    _reopen_around(state, node)
     if node.status in life.ACTIVE or node.status in (life.EXPANDING, life.IN_DOUBT):
         node.requested = True
         return
     _forget_waits(state, node)
+    node.retrying = False
     if node.status != life.PENDING:
         move(state, node, life.PENDING)
         _drop_items(state, node)
+
+
+def _reopen_around(state: State, node: Node) -> None:
+    """A fan-out whose item runs again isn't complete any more, nor is the one around it."""
+    aggregate = state.aggregate_of(node)
+    while aggregate is not None and aggregate.complete:
+        _reopen(state, aggregate)
+        move(state, aggregate, life.EXPANDING)
+        aggregate = state.aggregate_of(aggregate)
 
 
 def _forget_waits(state: State, node: Node) -> None:
@@ -366,6 +326,13 @@ def _refused(state: State, decision: d.Refused) -> None:
         state.breaches.append((decision.step, decision.scope))
 
 
+def _flagged(state: State, decision: d.Flagged) -> None:
+    if decision.issue is not None:
+        state.run_issues.append(decision.issue)
+    if decision.fatal:
+        state.breaches.append((decision.step, decision.scope))
+
+
 def _remediating(state: State, decision: d.Remediating) -> None:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.REMEDIATING)
@@ -374,7 +341,9 @@ def _remediating(state: State, decision: d.Remediating) -> None:
 
 def _routing(state: State, decision: d.Routing) -> None:
     node = state.existing(decision.step, decision.scope)
-    if node.status != life.ROUTING and not node.complete:
+    if node.complete:
+        move(state, node, life.DONE)
+    else:
         move(state, node, life.ROUTING)
     node.trigger = decision.trigger
     node.waits_for = ()
@@ -407,7 +376,14 @@ def _doubted(state: State, decision: d.Doubted) -> None:
 
 
 def _answered(state: State, decision: d.Answered) -> None:
-    _forget_waits(state, state.existing(decision.step, decision.scope))
+    node = state.existing(decision.step, decision.scope)
+    _forget_waits(state, node)
+    if decision.fault is not None:
+        node.result = e.CallFailed(at=state.at, call=0, fault=decision.fault)
+    else:
+        node.result = e.CallDone(
+            at=state.at, call=0, output=decision.output, meta={"answered_by": decision.by}
+        )
 
 
 def _timer_cleared(state: State, decision: d.TimerCleared) -> None:
@@ -449,7 +425,6 @@ _APPLY: dict[type, Callable[[State, Any], None]] = {
     d.Judged: _nothing,
     d.Cleared: _cleared,
     d.Skipped: _skipped,
-    d.Assuming: _assuming,
     d.Started: _started,
     d.Ended: _ended,
     d.Completed: _completed,
@@ -459,6 +434,7 @@ _APPLY: dict[type, Callable[[State, Any], None]] = {
     d.TimedOut: _timed_out,
     d.Routed: _routed,
     d.Refused: _refused,
+    d.Flagged: _flagged,
     d.Remediating: _remediating,
     d.Routing: _routing,
     d.Superseded: _superseded,

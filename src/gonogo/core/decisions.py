@@ -86,7 +86,7 @@ class Skipped(About, frozen=True, tag="skipped"):
     reason: str = ""
     because: str | None = None
     issues: tuple[Issue, ...] = ()
-    tolerated: bool = False
+    rest: str = "settled"
 
     def sentence(self) -> str:
         return f"skipped: {self.reason}" + (f", because of {self.because}" if self.because else "")
@@ -114,13 +114,17 @@ class Started(About, frozen=True, tag="started"):
 
 
 class Ended(About, frozen=True, tag="ended"):
-    """The outcome of one execution, or of a whole fan-out. `open` while routing is still to be decided."""
+    """The outcome of one execution, or of a whole fan-out.
+
+    `rest`: "open" while routing is still to be decided, "complete" when only a fan-out around it may still decide to
+    run it again, "settled" when dependents may look at it.
+    """
 
     outcome: str = "passed"
     reason: str | None = None
     fault: Fault | None = None
     issues: tuple[Issue, ...] = ()
-    open: bool = False
+    rest: str = "settled"
 
     def sentence(self) -> str:
         text = self.outcome + (f" ({self.reason})" if self.reason else "")
@@ -202,6 +206,16 @@ class Refused(About, frozen=True, tag="refused"):
         return f"refused to run {self.target}: {self.limit} allows {self.allowed}"
 
 
+class Flagged(About, frozen=True, tag="flagged"):
+    """Something that makes the run NO-GO without failing the step (`fatal`), or is just worth saying."""
+
+    issue: Issue | None = None
+    fatal: bool = True
+
+    def sentence(self) -> str:
+        return self.issue.message if self.issue else "flagged"
+
+
 class Remediating(About, frozen=True, tag="remediating"):
     """What was routed runs first; then the step's block goes on."""
 
@@ -250,10 +264,12 @@ class Doubted(About, frozen=True, tag="doubted"):
 
 
 class Answered(About, frozen=True, tag="answered"):
-    """A person's word ended a hold or a doubt."""
+    """A person's word (or a default) ended a hold or a doubt; `output` or `fault` is what the call came to."""
 
     text: str = ""
     by: str = ""
+    output: Any = None
+    fault: Fault | None = None
 
     def sentence(self) -> str:
         return f"answered by {self.by or 'a person'}"
@@ -309,6 +325,6 @@ class Finished(Decision, frozen=True, tag="finished"):
 
 AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Assuming | Started | Ended | Completed | Settled | Expanded
-    | Retrying | TimedOut | Routed | Refused | Remediating | Routing | Superseded | Held | Doubted | Answered
+    | Retrying | TimedOut | Routed | Refused | Flagged | Remediating | Routing | Superseded | Held | Doubted | Answered
     | TimerCleared | CallStopping | Stopping | Reopened | Finished
 )  # fmt: skip

@@ -19,14 +19,17 @@ class Graph:
         self.order = {name: number for number, name in enumerate(plan.steps)}
         self.fans = _fans(plan)
         self.dependents = _dependents(plan)
-        self.levels = {name: tuple(self._level(step, n) for n in step.depends_on) for name, step in self.steps.items()}
+        self.levels = {
+            name: tuple(self._level(step, n) for n in step.depends_on) for name, step in self.steps.items()
+        }
         self.members = {
             name: tuple(other for other in self.steps if name in self.fans[other])
             for name, step in self.steps.items()
             if step.for_each
         }
         self.groups = {
-            name: tuple(parent for parent in self.fans[name] if self.steps[parent].on_finish) for name in self.steps
+            name: tuple(parent for parent in self.fans[name] if self.steps[parent].on_finish)
+            for name in self.steps
         }
         self.held_back = _held_back(plan)
 
@@ -59,7 +62,10 @@ def blocks(step: Step) -> list[Block]:
 
 def topological(plan: Plan) -> list[str]:
     """Step names, dependencies first, configuration order among equals; steps on a cycle are left out."""
-    waiting = {name: len({edge.step for edge in edges(step)} & plan.steps.keys()) for name, step in plan.steps.items()}
+    waiting = {
+        name: len({edge.step for edge in edges(step)} & plan.steps.keys())
+        for name, step in plan.steps.items()
+    }
     dependents = _dependents(plan)
     ready = [name for name, count in waiting.items() if count == 0]
     for name in ready:

@@ -120,6 +120,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     renderer: str | None = None
     for_each: bool = False
     fanout: Literal["map", "reduce"] = "reduce"
+    fanout_explicit: bool = False
     concurrency: int = 1
     on_success: Block | None = None
     on_fail: Block | None = None

@@ -15,6 +15,7 @@ from gonogo.core.events import CallDone, CallFailed
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.graph import Graph
 from gonogo.core.plan import Step
+from gonogo.core.ready import ReadyQueue
 from gonogo.core.scope import enclosing
 from gonogo.errors import Bug
 
@@ -22,16 +23,18 @@ from gonogo.errors import Bug
 class Fan:
     """A fan-out under way: over which execution of `parent`, how many items, how many of them are complete."""
 
-    __slots__ = ("complete", "cursor", "execution", "open", "parent", "queue", "queued", "total")
+    __slots__ = ("active", "complete", "cursor", "execution", "parent", "queue", "queued", "ready", "total")
 
     def __init__(self, parent: str, execution: int, total: int) -> None:
         self.parent = parent
         self.execution = execution
         self.total = total
         self.complete = 0
-        # What follows is the window of open items: derived, never recorded, rebuilt after a resume.
+        self.active = 0
+        # What follows is derived, never recorded, and found again after a resume: items waiting for room in the window
+        # (`queue`), items never looked at (from `cursor` on), items in the ready queue (`ready`).
         self.cursor = 0
-        self.open = 0
+        self.ready = 0
         self.queue: list[int] = []
         self.queued: set[int] = set()
 
@@ -42,7 +45,7 @@ class Node:
     __slots__ = (
         "arguments", "attempt", "attempts", "because", "call", "complete", "content", "ended_at", "event", "execution",
         "fan", "fault", "hold", "inputs", "issues", "items", "meta", "outcome", "output", "reason", "requested",
-        "requester", "result", "retries", "scope", "settled", "started_at", "status", "step", "timer", "trigger",
+        "requester", "result", "retries", "retrying", "scope", "settled", "started_at", "status", "step", "timer", "trigger",
         "waits_for", "wave",
     )  # fmt: skip
 
@@ -55,6 +58,7 @@ class Node:
         self.attempt = 0
         self.attempts = 0
         self.retries = 0
+        self.retrying = False
         self.call: int | None = None
         self.timer: int | None = None
         self.result: CallDone | CallFailed | None = None
@@ -82,16 +86,6 @@ class Node:
         self.items: list[Any] | None = None
 
 
-class Batch:
-    """Evaluations in flight."""
-
-    __slots__ = ("asks", "number")
-
-    def __init__(self, number: int, asks: tuple[Ask, ...]) -> None:
-        self.number = number
-        self.asks = asks
-
-
 class State:
     """A run. Nested step → scope → node, so that ten thousand items cost no more each than ten."""
 
@@ -114,8 +108,14 @@ class State:
         self.held_back: frozenset[str] = frozenset()
         self.nodes: dict[str, dict[str, Node]] = {name: {} for name in graph.steps}
         self.calls: dict[int, Node] = {}
-        self.batches: dict[int, Batch] = {}
+        self.batches: dict[int, tuple[Ask, ...]] = {}
+        self.asks: tuple[Ask, ...] = ()
+        self.returned: Node | None = None
+        self.fired: Node | None = None
+        self.lost_asks: tuple[Ask, ...] = ()
+        self.ready = ReadyQueue()
         self.timers: dict[int, tuple[float, Node | None]] = {}
+        self.remediating: dict[tuple[str, str], Node] = {}
         self.slots = 0
         self.open_nodes = 0
         self.last_call = 0
@@ -127,6 +127,7 @@ class State:
         self.breaches: list[tuple[str, str]] = []
         self.run_issues: list[Issue] = []
         self.memory: dict[str, dict[str, Any]] = {}
+        self.memory_version = 0
         self.history: dict[str, deque[tuple[int, Any]]] = {}
         self.stopping: str | None = None
         self.stopped_by: str | None = None
@@ -168,5 +169,11 @@ class State:
 
     @property
     def quiet(self) -> bool:
-        """Nothing is in flight: no call, no evaluation, no timer."""
-        return not (self.calls or self.batches or self.timers)
+        """Nothing is in flight but holds: no call, no evaluation, no timer that isn't the end of a hold."""
+        return not (
+            self.calls or self.batches or any(not _ends_a_hold(node) for _, node in self.timers.values())
+        )
+
+
+def _ends_a_hold(node: Node | None) -> bool:
+    return node is None or node.status == lifecycle.HOLDING

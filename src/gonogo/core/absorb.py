@@ -1,0 +1,100 @@
+"""What an event brings into a run's state, before anything is decided about it: facts only, no choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gonogo.core import events as e
+from gonogo.core.memory import apply_operation
+from gonogo.core.state import State
+from gonogo.expressions.results import MemoryOp, Value
+
+
+def absorb(state: State, event: e.AnyEvent) -> None:
+    """Take in the facts of an event, before anything is decided about them."""
+    state.at = max(state.at, event.at)
+    if state.finished is not None:
+        state.finished = None
+    take = _ABSORB.get(type(event))
+    if take is not None:
+        take(state, event)
+
+
+def _start(state: State, event: e.RunStarted) -> None:
+    state.run_id = event.run_id
+    state.seed = event.seed or event.run_id
+    state.started_at_ms = event.started_at_ms
+    state.trigger = event.trigger
+    state.context = event.context
+    state.inputs = event.inputs
+    state.env = event.env
+    state.arguments = event.arguments
+    state.requested = event.requested
+    state.parent = event.parent
+    state.safe_mode = event.safe_mode
+    state.memory = {space: dict(values) for space, values in state.graph.plan.memory.items()}
+
+
+def _evaluated(state: State, event: e.Evaluated) -> None:
+    state.asks = state.batches.pop(event.batch, ())
+    for result in event.results:
+        if isinstance(result, Value):
+            _remember_operations(state, result.memory)
+
+
+def _remember_operations(state: State, operations: Iterable[MemoryOp]) -> Any:
+    result = None
+    for operation in operations:
+        result = apply_operation(state.memory, operation)
+        state.memory_version += 1
+    return result
+
+
+def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
+    node = state.returned = state.calls.pop(event.call, None)
+    if node is None:
+        return
+    node.call = None
+    result = _remember_operations(state, event.memory)
+    if isinstance(event, e.CallDone) and event.yields_memory:
+        event = _with_output(event, result)
+    node.result = event
+
+
+def _with_output(event: e.CallDone, output: Any) -> e.CallDone:
+    return e.CallDone(at=event.at, call=event.call, output=output, issues=event.issues, meta=event.meta,
+                      schema_errors=event.schema_errors, content=event.content, inputs=event.inputs, effect=event.effect)  # fmt: skip
+
+
+def _left(state: State, event: e.CallParked | e.CallLost) -> None:
+    node = state.returned = state.calls.pop(event.call, None)
+    if node is not None:
+        node.call = None
+
+
+def _fired(state: State, event: e.TimerFired) -> None:
+    _, state.fired = state.timers.pop(event.timer, (0.0, None))
+
+
+def _resumed(state: State, event: e.Resumed) -> None:
+    """Evaluations in flight are asked again: they are pure. Calls are not: a CallLost for each will follow."""
+    state.lost_asks = tuple(ask for asks in state.batches.values() for ask in asks)
+    state.batches.clear()
+
+
+def _cancel(state: State, event: e.CancelAsked) -> None:
+    state.interrupted = event.interrupted
+
+
+_ABSORB: dict[type, Callable[[State, Any], None]] = {
+    e.RunStarted: _start,
+    e.Evaluated: _evaluated,
+    e.CallDone: _returned,
+    e.CallFailed: _returned,
+    e.CallParked: _left,
+    e.CallLost: _left,
+    e.TimerFired: _fired,
+    e.CancelAsked: _cancel,
+    e.Resumed: _resumed,
+}

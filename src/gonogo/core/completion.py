@@ -1,0 +1,96 @@
+"""What follows when a step is complete: its fan-out, its group's on_finish, its dependents, whoever waits for it."""
+
+from __future__ import annotations
+
+from gonogo.core import decisions as d
+from gonogo.core import fanout, routing, scheduling, stopping
+from gonogo.core import lifecycle as life
+from gonogo.core.dependencies import group_parent, is_foreign
+from gonogo.core.scope import depth, prefix
+from gonogo.core.state import Node
+from gonogo.core.turn import Turn
+
+
+def follow_up(turn: Turn, node: Node) -> None:
+    """Let a complete step's consequences happen. Called again when it becomes settled."""
+    if not node.complete:
+        return
+    if node.outcome == "failed" and not turn.state.stopping and turn.graph.plan.fail_fast:
+        stopping.stop(turn, "fail_fast", node.step)
+    parent = group_parent(turn.state, node)
+    if parent is not None:
+        finish_group(turn, parent)
+    elif not node.settled:
+        turn.decide(d.Settled(node.step, node.scope))
+        return
+    tell_dependents(turn, node)
+    wake_waiting(turn, node)
+
+
+def finish_group(turn: Turn, parent: Node) -> None:
+    """When a forEach step and all its map descendants in this scope are complete, its on_finish speaks (semantics.md 8)."""
+    if not parent.complete or parent.trigger is not None or not _group_complete(turn, parent):
+        return
+    if parent.outcome == "skipped" or turn.state.stopping:
+        routing.end_group(turn, parent)
+    else:
+        routing.begin(turn, parent, "on_finish")
+
+
+def _group_complete(turn: Turn, parent: Node) -> bool:
+    return all(_member_complete(turn, name, parent.scope) for name in turn.graph.members[parent.step])
+
+
+def _member_complete(turn: Turn, name: str, scope: str) -> bool:
+    node = turn.state.node(name, scope)
+    if node is None:
+        return name not in turn.state.included or name in turn.state.held_back
+    return node.complete
+
+
+def tell_dependents(turn: Turn, node: Node) -> None:
+    """Look at every step that waits for this one, in the scope in which it waits."""
+    graph, level = turn.graph, depth(node.scope)
+    foreign = is_foreign(turn.state, graph.steps[node.step], node.scope)
+    for name in graph.dependents[node.step]:
+        if foreign or level <= graph.common(node.step, name):
+            _tell(turn, name, node.scope)
+
+
+def _tell(turn: Turn, name: str, scope: str) -> None:
+    waiting = turn.state.node(name, scope)
+    if waiting is not None:
+        reconsider(turn, waiting)
+    elif scope:
+        fanout.item_may_open(turn, name, scope)
+    else:
+        scheduling.consider(turn, name, scope)
+    if max(turn.graph.levels[name], default=0) > depth(scope):
+        _consider_deeper(turn, name, scope)
+
+
+def _consider_deeper(turn: Turn, name: str, scope: str) -> None:
+    """A step that judges some dependencies per item looks again in each of its fan-outs under this scope."""
+    for node in list(turn.state.nodes[name].values()):
+        if (
+            node.fan is not None
+            and node.status == life.EXPANDING
+            and prefix(node.scope, depth(scope)) == scope
+        ):
+            fanout.look_for_items(turn, node)
+
+
+def reconsider(turn: Turn, node: Node) -> None:
+    """Look again at a step that was asked for: an item by way of its fan-out's window, anything else directly."""
+    aggregate = turn.state.aggregate_of(node)
+    if aggregate is None:
+        scheduling.consider(turn, node.step, node.scope)
+    else:
+        fanout.item_may_open(turn, node.step, node.scope)
+
+
+def wake_waiting(turn: Turn, node: Node) -> None:
+    """Steps that wait for what they routed go on when the last of it is complete."""
+    for waiting in list(turn.remediating()):
+        if (node.step, node.scope) in waiting.waits_for and routing.runs_are_complete(turn, waiting):
+            routing.go_on(turn, waiting)

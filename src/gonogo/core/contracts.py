@@ -1,0 +1,258 @@
+"""Contracts and detectors: which expressions to ask for, and what their answers mean (spec C.4, C.6, C.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gonogo.core import decisions as d
+from gonogo.core import evidence, stopping
+from gonogo.core.commands import Ask
+from gonogo.core.dependencies import group_parent
+from gonogo.core.events import UNSET, CallDone, CallFailed
+from gonogo.core.faults import Fault, Issue, issue_for
+from gonogo.core.plan import FailureCondition, Step
+from gonogo.core.state import Node
+from gonogo.core.turn import Turn
+from gonogo.expressions.results import Failure, Result
+
+CRITICAL = frozenset({"external", "internal", "policy"})
+
+
+def judge(turn: Turn, ask: Ask, result: Result) -> bool | None:
+    """Record what a condition meant, with the values it read. None when it could not be evaluated."""
+    error = result.message if isinstance(result, Failure) else None
+    value = None if isinstance(result, Failure) else result.value
+    read = evidence.of(turn.state, ask)
+    turn.decide(d.Judged(ask.step, ask.scope, ask.construct, ask.expression, value, error, read))
+    return None if isinstance(result, Failure) else bool(result.value)
+
+
+def error_issue(step: str, scope: str, construct: str, message: str, *, severity: str = "error") -> Issue:
+    """The issue that reports a failed evaluation (spec B.6)."""
+    text = f"{construct} of {step} could not be evaluated: {message}"
+    return Issue("expression/error", text, severity, check_name=step, scope=scope or None, engine=True)  # type: ignore[arg-type]
+
+
+def check(turn: Turn, node: Node) -> None:
+    """After a call: ask for guarantees and detectors, or conclude at once when there are none."""
+    step, plan = turn.step(node), turn.graph.plan
+    asks = [("guarantee", number) for number in step.guarantee]
+    if plan.fail_if is not None:
+        asks.append(("global_fail_if", plan.fail_if))
+    if step.fail_if is not None:
+        asks.append(("fail_if", step.fail_if))
+    asks += [("condition", condition.expression) for condition in conditions(turn, step)]
+    if not asks:
+        conclude(turn, node, (), ())
+    for construct, number in asks:
+        turn.ask(node.step, node.scope, construct, number)
+
+
+def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
+    """`assume_mode: fail`: a precondition that doesn't hold is a failure, not a skip (spec G1)."""
+    text = f"{turn.graph.expression(ask.expression)} does not hold"
+    findings = Findings(turn, node, turn.step(node))
+    findings.fail(Fault("contract.assume", "logical", "contract/assume_failed", text))
+    end(turn, node, findings)
+
+
+def conditions(turn: Turn, step: Step) -> list[FailureCondition]:
+    """Global failure conditions, then the step's own; one of the step replaces a global one of its name (spec C.7 R7)."""
+    own = {condition.name for condition in step.failure_conditions}
+    return [c for c in turn.graph.plan.failure_conditions if c.name not in own] + list(
+        step.failure_conditions
+    )
+
+
+def conclude(turn: Turn, node: Node, asks: Sequence[Ask], results: Sequence[Result]) -> None:
+    """Put together what the call, the schema, the guarantees and the detectors say, and end the execution."""
+    step = turn.step(node)
+    findings = Findings(turn, node, step)
+    findings.add_call()
+    answers = [(ask, judge(turn, ask, result), result) for ask, result in zip(asks, results, strict=True)]
+    for ask, answer, result in answers:
+        findings.add_answer(ask, answer, result)
+    for condition, answer in zip(
+        conditions(turn, step), [a for k, a, _ in answers if k.construct == "condition"], strict=False
+    ):
+        findings.add_condition(condition, answer)
+    end(turn, node, findings)
+
+
+class Findings:
+    """Faults and issues of one execution, gathered in the order of the rules."""
+
+    def __init__(self, turn: Turn, node: Node, step: Step) -> None:
+        self.turn, self.node, self.step = turn, node, step
+        self.faults: list[Fault] = []
+        self.issues: list[Issue] = []
+        self.halt = False
+        self.global_failure: Issue | None = None
+
+    def add_call(self) -> None:
+        """What the provider said, its schema errors, and a forEach step without an output."""
+        result = self.node.result
+        if result is None:
+            return
+        self.issues += [named(issue, self.step, self.node) for issue in result.issues]
+        if isinstance(result, CallFailed):
+            self.fail(result.fault)
+        elif result.schema_errors:
+            self.add_schema(result)
+        if isinstance(result, CallDone) and self.step.for_each and result.output is UNSET:
+            self.fail(
+                Fault(
+                    "forEach.undefined",
+                    "transient",
+                    "forEach/execution_error",
+                    "a forEach step must give a list",
+                )
+            )
+
+    def add_schema(self, result: CallDone) -> None:
+        """The first three schema errors are the message (spec C.7 R2)."""
+        message = "; ".join(result.schema_errors[:3])
+        self.violate("contract.schema", "contract/schema_validation_failed", message, self.step.schema_mode)
+
+    def violate(self, kind: str, rule_id: str, message: str, mode: str) -> None:
+        """A broken contract: a failure, or an issue only where the step says so."""
+        fault = Fault(kind, "logical", rule_id, message)
+        if mode == "issue":
+            self.issues.append(issue_for(fault, self.step.name, self.node.scope, self.node.attempt))
+        else:
+            self.fail(fault)
+
+    def fail(self, fault: Fault) -> None:
+        """A fault and its issue."""
+        self.faults.append(fault)
+        issue = issue_for(fault, self.step.name, self.node.scope, self.node.attempt)
+        if not any(
+            known.rule_id == issue.rule_id and known.message == issue.message for known in self.issues
+        ):
+            self.issues.append(issue)
+
+    def add_answer(self, ask: Ask, answer: bool | None, result: Result) -> None:
+        """One guarantee or fail_if. A guarantee that errors is broken; a fail_if that errors isn't triggered (B.6)."""
+        source = self.turn.graph.expression(ask.expression)
+        message = result.message if isinstance(result, Failure) else ""
+        if ask.construct == "guarantee" and not answer:
+            text = (
+                f"{source} could not be evaluated: {message}" if answer is None else f"{source} does not hold"
+            )
+            self.violate("contract.guarantee", "contract/guarantee_failed", text, self.step.guarantee_mode)
+        elif ask.construct in ("fail_if", "global_fail_if", "condition") and answer is None:
+            self.add_error(ask, message)
+        elif ask.construct == "fail_if" and answer:
+            self.fail(
+                Fault(
+                    "detector.fail_if", "logical", f"{self.step.name}_fail_if", f"fail_if is true: {source}"
+                )
+            )
+        elif ask.construct == "global_fail_if" and answer:
+            self.global_failure = Issue(
+                "global_fail_if",
+                f"fail_if of the workflow is true: {source}",
+                check_name=self.step.name,
+                engine=True,
+            )
+
+    def add_error(self, ask: Ask, message: str) -> None:
+        """A detector that errors is not triggered, but never silently; in a critical step it is a failure (H43)."""
+        critical = self.step.criticality in CRITICAL and ask.construct == "fail_if"
+        severity = "error" if critical else "warning"
+        issue = error_issue(self.step.name, self.node.scope, ask.construct, message, severity=severity)
+        if critical:
+            self.fail(Fault("detector.error", "logical", issue.rule_id, issue.message))
+        else:
+            self.issues.append(issue)
+
+    def add_condition(self, condition: FailureCondition, answer: bool | None) -> None:
+        """Severity error fails the step, less is an issue; a halt stops the run."""
+        if not answer:
+            return
+        message = condition.message or self.turn.graph.expression(condition.expression)
+        rule_id = f"{self.step.name}_{condition.name}"
+        if condition.halt:
+            self.halt = True
+            self.fail(
+                Fault("detector.halt", "logical", f"{self.step.name}_halt_execution", f"halted: {message}")
+            )
+        if condition.halt or condition.severity in ("error", "critical"):
+            self.fail(Fault("detector.condition", "logical", rule_id, message))
+        else:
+            self.issues.append(
+                Issue(
+                    rule_id,
+                    message,
+                    condition.severity,
+                    check_name=self.step.name,
+                    scope=self.node.scope or None,
+                    engine=True,
+                )
+            )
+
+
+def named(issue: Issue, step: Step, node: Node) -> Issue:
+    """A provider's issue with its step's name before its rule (spec C.4 stage 8)."""
+    rule = issue.rule_id or "unknown"
+    return Issue(
+        rule_id=rule if rule.startswith(f"{step.name}/") else f"{step.name}/{rule}",
+        message=issue.message,
+        severity=issue.severity,
+        file=issue.file,
+        line=issue.line,
+        end_line=issue.end_line,
+        category=issue.category,
+        check_name=step.name,
+        group=step.group,
+        suggestion=issue.suggestion,
+        replacement=issue.replacement,
+        scope=node.scope or None,
+        attempt=node.attempt,
+        engine=issue.engine,
+    )
+
+
+def end(turn: Turn, node: Node, findings: Findings) -> None:
+    """The outcome of an execution, and whether routing is still to come."""
+    step = findings.step
+    fault = findings.faults[0] if findings.faults else None
+    outcome = "passed" if fault is None else ("tolerated" if step.continue_on_failure else "failed")
+    if fault is not None and fault.fault_class == "cancelled":
+        outcome = "cancelled"
+    turn.decide(
+        d.Ended(
+            node.step,
+            node.scope,
+            outcome,
+            None,
+            fault,
+            tuple(findings.issues),
+            rest(turn, node, step, outcome),
+        )
+    )
+    if findings.global_failure is not None:
+        turn.decide(d.Flagged(node.step, node.scope, findings.global_failure))
+    if findings.halt:
+        stopping.stop(turn, "halted", node.step)
+
+
+def rest(turn: Turn, node: Node, step: Step, outcome: str) -> str:
+    """Open while a block of the step has still to speak. A cancelled or stopped step routes nowhere."""
+    if has_block(turn, node, step, outcome):
+        return "open"
+    return "settled" if group_parent(turn.state, node) is None else "complete"
+
+
+def has_block(turn: Turn, node: Node, step: Step, outcome: str) -> bool:
+    """on_fail acts per item; on_success of a fan-out acts once, on the whole (semantics.md 8)."""
+    if turn.state.stopping and not step.always:
+        return False
+    if outcome == "passed":
+        return step.on_success is not None and turn.state.aggregate_of(node) is None
+    return outcome in ("failed", "tolerated") and step.on_fail is not None
+
+
+def trigger_of(node: Node) -> str:
+    """Which block an outcome speaks to."""
+    return "on_success" if node.outcome == "passed" else "on_fail"

@@ -1,0 +1,139 @@
+"""Fan-outs: one step over the items of a forEach, in scopes of their own, with a window of open items.
+
+Items are opened as room appears, so a fan-out over a hundred thousand items keeps no hundred thousand waiting steps. Which items
+are open follows from the state and isn't recorded.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from gonogo.core import decisions as d
+from gonogo.core import lifecycle as life
+from gonogo.core import scheduling
+from gonogo.core.dependencies import all_settled, group_parent
+from gonogo.core.fanout_items import items_in_order
+from gonogo.core.plan import Step
+from gonogo.core.scope import child, depth, enclosing, index_of
+from gonogo.core.state import Fan, Node, State
+from gonogo.core.turn import Turn
+
+
+def waits_per_item(turn: Turn, node: Node) -> bool:
+    """True when items wait for other steps of the same item, not just for room."""
+    return (depth(node.scope) + 1) in turn.graph.levels[node.step]
+
+
+def look_for_items(turn: Turn, node: Node) -> None:
+    """After the start of a fan-out or a resume: find the items that may be opened, then open as many as there is room for."""
+    fan = node.fan
+    if fan is None:
+        return
+    if waits_per_item(turn, node):
+        fan.cursor = fan.total
+        for index in range(fan.total):
+            consider_item(turn, node, fan, index)
+    refill(turn, node)
+
+
+def consider_item(turn: Turn, node: Node, fan: Fan, index: int) -> None:
+    """Queue an item for room once what it waits for is settled."""
+    scope = child(node.scope, fan.parent, fan.execution, index)
+    item = turn.state.node(node.step, scope)
+    if item is not None and item.status not in (life.PENDING, life.CLEARED):
+        return
+    if index not in fan.queued and all_settled(turn.state, turn.graph.steps[node.step], scope, item):
+        fan.queued.add(index)
+        heapq.heappush(fan.queue, index)
+
+
+def item_may_open(turn: Turn, name: str, scope: str) -> None:
+    """Something an item waits for has changed."""
+    aggregate = turn.state.node(name, enclosing(scope))
+    if aggregate is None or aggregate.fan is None or aggregate.status != life.EXPANDING:
+        return
+    index = index_of(scope)
+    if child(aggregate.scope, aggregate.fan.parent, aggregate.fan.execution, index) == scope:
+        consider_item(turn, aggregate, aggregate.fan, index)
+        turn.refills[name, aggregate.scope] = None
+
+
+def refill(turn: Turn, node: Node) -> None:
+    """Open items while there is room in the window, and end the fan-out when all are complete."""
+    fan = node.fan
+    if fan is None or node.status != life.EXPANDING:
+        return
+    step = turn.graph.steps[node.step]
+    if not (turn.state.stopping or node.requested):
+        while fan.active + fan.ready < step.concurrency:
+            index = _next_item(turn.state, node, fan)
+            if index is None:
+                break
+            _open(turn, step, child(node.scope, fan.parent, fan.execution, index))
+    if fan.complete == fan.total or (
+        (turn.state.stopping or node.requested) and _nothing_under_way(turn.state, node)
+    ):
+        conclude(turn, node)
+
+
+def _next_item(state: State, node: Node, fan: Fan) -> int | None:
+    if fan.queue:
+        index = heapq.heappop(fan.queue)
+        fan.queued.discard(index)
+        return index
+    while fan.cursor < fan.total:
+        index, fan.cursor = fan.cursor, fan.cursor + 1
+        item = state.node(node.step, child(node.scope, fan.parent, fan.execution, index))
+        if item is None or item.status in (life.PENDING, life.CLEARED):
+            return index
+    return None
+
+
+def _open(turn: Turn, step: Step, scope: str) -> None:
+    item = turn.state.node(step.name, scope)
+    if item is not None and item.status == life.CLEARED:
+        scheduling.make_ready(turn, step, scope, item)
+    elif item is None or item.status == life.PENDING:
+        scheduling.pass_gate(turn, step, scope)
+
+
+def _nothing_under_way(state: State, node: Node) -> bool:
+    fan = node.fan
+    return fan is not None and fan.active == 0 and fan.ready == 0 and not _waiting_items(state, node)
+
+
+def _waiting_items(state: State, node: Node) -> bool:
+    inner = [
+        item
+        for item in state.nodes[node.step].values()
+        if item is not node and enclosing(item.scope) == node.scope
+    ]
+    return any(item.status in life.WAITING for item in inner if item.scope)
+
+
+def conclude(turn: Turn, node: Node) -> None:
+    """All items are complete (or the run stops): what the fan-out as a whole came to (spec C.13 R5)."""
+    if node.requested:
+        turn.decide(d.Superseded(node.step, node.scope))
+        scheduling.consider(turn, node.step, node.scope)
+        return
+    outcome, reason = _outcome(turn.state, node)
+    step = turn.graph.steps[node.step]
+    routes = outcome == "passed" and step.on_success is not None and not turn.state.stopping
+    rest = "open" if routes else ("settled" if group_parent(turn.state, node) is None else "complete")
+    turn.decide(d.Ended(node.step, node.scope, outcome, reason, rest=rest))
+
+
+def _outcome(state: State, node: Node) -> tuple[str, str | None]:
+    counts: dict[str, int] = {}
+    for item in items_in_order(state, node):
+        if item is not None:
+            counts[item.outcome or ""] = counts.get(item.outcome or "", 0) + 1
+    total = node.fan.total if node.fan else 0
+    if counts.get("failed"):
+        return "failed", "all_items" if counts["failed"] == total else "partial"
+    if counts.get("cancelled") or sum(counts.values()) < total:
+        return "cancelled", state.stopping
+    if counts.get("skipped") == total:
+        return "skipped", "all_items"
+    return ("tolerated", "items") if counts.get("tolerated") else ("passed", None)

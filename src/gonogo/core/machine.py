@@ -1,0 +1,262 @@
+"""`advance`: one event in, decisions and commands out. Picks the handler, settles what follows, collects; no policy here.
+
+Same state and event in: same decisions and commands out, in another process and on another day (law 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gonogo.core import completion, contracts, fanout, holds, resuming, routing, scheduling, stopping, verdict
+from gonogo.core import decisions as d
+from gonogo.core import events as e
+from gonogo.core import lifecycle as life
+from gonogo.core.absorb import absorb
+from gonogo.core.commands import Ask, Command, FinishRun, SetTimer, StartCall
+from gonogo.core.graph import Graph
+from gonogo.core.planning import plan_run
+from gonogo.core.state import Node, State
+from gonogo.core.turn import Turn, intent
+from gonogo.expressions.results import Failure, Result
+
+
+class Step(NamedTuple):
+    """What one event led to."""
+
+    decisions: tuple[d.AnyDecision, ...]
+    commands: tuple[Command, ...]
+
+
+def begin(event: e.RunStarted) -> State:
+    """The empty state of a run, to be advanced by this same event."""
+    return State(Graph(event.plan))
+
+
+def advance(state: State, event: e.AnyEvent) -> Step:
+    """Decide what an event means. Changes `state` in place. Raises Bug when gonogo breaks a rule of its own."""
+    absorb(state, event)
+    turn = Turn(state)
+    _HANDLERS[type(event)](turn, event)
+    settle(turn)
+    return Step(tuple(turn.decisions), tuple(turn.commands))
+
+
+def outstanding(state: State) -> tuple[Command, ...]:
+    """The commands in flight, read from the state: what a host must take up again after a resume."""
+    commands: list[Command] = [SetTimer(timer, due_s) for timer, (due_s, _) in state.timers.items()]
+    for number, node in state.calls.items():
+        name = intent(state.run_id, node.scope, node.step, node.execution)
+        effects = state.step(node).effects
+        commands.append(StartCall(number, node.step, node.scope, node.execution, node.attempt, name, effects))
+    if state.finished is not None:
+        commands.append(FinishRun(state.finished.verdict, state.finished.parked))
+    return tuple(commands)
+
+
+def settle(turn: Turn) -> None:
+    """Apply what follows until nothing changes, then close the batch of questions."""
+    while True:
+        _work_off(turn)
+        if scheduling.start_ready(turn):
+            continue
+        if verdict.end_when_over(turn):
+            continue
+        if not (turn.news or turn.refills or turn.expanded or turn.routed or turn.sweep):
+            break
+    turn.send_asks()
+
+
+def _work_off(turn: Turn) -> None:
+    while turn.news or turn.routed or turn.expanded or turn.refills or turn.sweep:
+        if turn.news:
+            completion.follow_up(turn, turn.news.popleft())
+        elif turn.sweep:
+            turn.sweep = False
+            scheduling.consider_all(turn)
+        elif turn.routed:
+            routed, turn.routed = turn.routed, []
+            for step, scope in routed:
+                completion.reconsider(turn, turn.state.existing(step, scope))
+        elif turn.expanded:
+            fanout.look_for_items(turn, turn.expanded.pop(0))
+        else:
+            _refill_one(turn)
+
+
+def _refill_one(turn: Turn) -> None:
+    step, scope = next(iter(turn.refills))
+    del turn.refills[step, scope]
+    node = turn.state.node(step, scope)
+    if node is not None:
+        fanout.refill(turn, node)
+
+
+# --- events
+
+
+def _run_started(turn: Turn, event: e.RunStarted) -> None:
+    plan = plan_run(turn.graph, event)
+    turn.decide(plan)
+    turn.sweep = isinstance(plan, d.Planned)
+
+
+def _evaluated(turn: Turn, event: e.Evaluated) -> None:
+    groups: dict[tuple[str, str], list[tuple[Ask, Result]]] = {}
+    for ask, result in zip(turn.state.asks, event.results, strict=True):
+        groups.setdefault((ask.step, ask.scope), []).append((ask, result))
+    for (step, scope), answers in groups.items():
+        node = turn.state.node(step, scope)
+        if node is not None:
+            _answers(turn, node, answers)
+
+
+def _answers(turn: Turn, node: Node, answers: list[tuple[Ask, Result]]) -> None:
+    """Answers go to whatever the step is doing now; what it no longer waits for is dropped."""
+    asks = [ask for ask, _ in answers]
+    results = [result for _, result in answers]
+    construct = asks[0].construct
+    if construct == "if" and node.status == life.DECIDING:
+        _if_judged(turn, node, asks[0], results[0])
+    elif construct == "assume" and node.status == life.ASSUMING:
+        _assume_judged(turn, node, asks, results)
+    elif node.status == life.CHECKING:
+        if node.requested:
+            _supersede(turn, node)
+        else:
+            contracts.conclude(turn, node, asks, results)
+            _route(turn, node)
+    elif construct in ("run", "when", "goto_js"):
+        _routing_judged(turn, node, asks, results)
+
+
+def _routing_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result]) -> None:
+    if node.status == life.PENDING or node.trigger is None:
+        return
+    for ask, result in zip(asks, results, strict=True):
+        if ask.construct == "when" or isinstance(result, Failure):
+            contracts.judge(turn, ask, result)
+    routing.judged(turn, node, asks[0].construct, results)
+
+
+def _if_judged(turn: Turn, node: Node, ask: Ask, result: Result) -> None:
+    answer = contracts.judge(turn, ask, result)
+    step = turn.step(node)
+    if turn.state.stopping and not scheduling.may_still_run(turn.state, step):
+        scheduling.skip(turn, step, node.scope, scheduling.stop_reason(turn.state), turn.state.stopped_by)
+    elif answer:
+        scheduling.pass_gate(turn, step, node.scope)
+    else:
+        issues = () if answer is False else (_expression_issue(node, "if", result),)
+        scheduling.skip(turn, step, node.scope, "if_condition", issues=issues)
+
+
+def _expression_issue(node: Node, construct: str, result: Result) -> Any:
+    message = result.message if isinstance(result, Failure) else ""
+    return contracts.error_issue(node.step, node.scope, construct, message)
+
+
+def _assume_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result]) -> None:
+    answers = [contracts.judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
+    step = turn.step(node)
+    if node.requested:
+        _supersede(turn, node)
+    elif all(answers):
+        scheduling.call(turn, step, node.scope)
+    elif step.assume_mode == "fail":
+        contracts.assumption_failed(turn, node, asks[answers.index(next(a for a in answers if not a))])
+        _route(turn, node)
+    else:
+        issues = tuple(
+            _expression_issue(node, "assume", r) for r, a in zip(results, answers, strict=True) if a is None
+        )
+        scheduling.skip(turn, step, node.scope, "assume", issues=issues)
+
+
+def _returned(turn: Turn, event: e.CallDone | e.CallFailed) -> None:
+    node = turn.state.returned
+    if node is None or node.status != life.RUNNING:
+        return
+    if _in_doubt(turn, node, event):
+        holds.doubt(turn, node, "the call failed after it may have been done")
+    elif node.requested:
+        _supersede(turn, node)
+    else:
+        contracts.check(turn, node)
+        _route(turn, node)
+
+
+def _in_doubt(turn: Turn, node: Node, event: e.CallDone | e.CallFailed) -> bool:
+    """A mutating call that failed with an unknown effect is never repeated blindly (semantics.md 16)."""
+    return (
+        isinstance(event, e.CallFailed)
+        and event.effect == "unknown"
+        and not resuming.may_repeat(turn.step(node))
+    )
+
+
+def _route(turn: Turn, node: Node) -> None:
+    """After an outcome: the step's block speaks, if it is still to."""
+    if node.status == life.ROUTING:
+        routing.begin(turn, node, contracts.trigger_of(node))
+
+
+def _supersede(turn: Turn, node: Node) -> None:
+    turn.decide(d.Superseded(node.step, node.scope))
+    turn.routed.append((node.step, node.scope))
+
+
+def _parked(turn: Turn, event: e.CallParked) -> None:
+    node = turn.state.returned
+    if node is not None and node.status == life.RUNNING:
+        holds.hold(turn, node, event)
+
+
+def _lost(turn: Turn, event: e.CallLost) -> None:
+    node = turn.state.returned
+    if node is not None and node.status == life.RUNNING:
+        resuming.lost(turn, node)
+
+
+def _timer_fired(turn: Turn, event: e.TimerFired) -> None:
+    node = turn.state.fired
+    if event.timer == turn.state.cleanup_timer:
+        stopping.stop(turn, "cancelled_hard")
+    elif node is None or node.timer != event.timer:
+        return
+    elif node.status == life.HOLDING:
+        holds.timed_out(turn, node)
+        _route(turn, node)
+    elif node.status == life.BACKING_OFF:
+        turn.decide(d.TimedOut(node.step, node.scope))
+        turn.routed.append((node.step, node.scope))
+
+
+def _answer_given(turn: Turn, event: e.AnswerGiven) -> None:
+    holds.answered(turn, event)
+    node = turn.state.nodes.get(event.step, {}).get(event.scope)
+    if node is not None:
+        _route(turn, node)
+
+
+def _cancel_asked(turn: Turn, event: e.CancelAsked) -> None:
+    again = turn.state.stopping in ("cancelled", "cancelled_hard")
+    stopping.stop(turn, "cancelled_hard" if again else "cancelled")
+
+
+def _resumed(turn: Turn, event: e.Resumed) -> None:
+    resuming.resume(turn)
+
+
+_HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
+    e.RunStarted: _run_started,
+    e.Evaluated: _evaluated,
+    e.CallDone: _returned,
+    e.CallFailed: _returned,
+    e.CallParked: _parked,
+    e.CallLost: _lost,
+    e.TimerFired: _timer_fired,
+    e.AnswerGiven: _answer_given,
+    e.CancelAsked: _cancel_asked,
+    e.Resumed: _resumed,
+}

@@ -1,0 +1,96 @@
+"""Which steps a run is about: request list, event filter, tags, dropped dependencies (spec C.2)."""
+
+from __future__ import annotations
+
+from gonogo.core.decisions import Planned, Refusal
+from gonogo.core.events import RunStarted
+from gonogo.core.faults import Issue
+from gonogo.core.graph import Graph, cycle, edges
+from gonogo.core.plan import Need, Plan, Step
+
+RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy"})
+"""Tags that only say how critical a step is; they never leave it out (spec G34)."""
+
+
+def plan_run(graph: Graph, event: RunStarted) -> Planned | Refusal:
+    """The plan decision, or the reason why nothing can run."""
+    plan = graph.plan
+    impossible = _impossible(plan)
+    if impossible is not None:
+        return Refusal(impossible)
+    name = str(event.trigger.get("name")) if event.trigger else None
+    excluded = {
+        step.name: reason
+        for step in plan.steps.values()
+        if (reason := _filtered(plan, step, name)) is not None
+    }
+    _drop_orphans(plan, excluded)
+    wanted = _requested(plan, event.requested, excluded)
+    for step in plan.steps:
+        if wanted is not None and step not in wanted and step not in excluded:
+            excluded[step] = "not_requested"
+    included = tuple(step for step in plan.steps if step not in excluded)
+    held_back = tuple(step for step in included if step in graph.held_back and step not in event.requested)
+    return Planned(included, excluded, held_back)
+
+
+def _impossible(plan: Plan) -> Issue | None:
+    for step in plan.steps.values():
+        for edge in edges(step):
+            if edge.step not in plan.steps:
+                message = f"step {step.name} depends on {edge.step}, which isn't a step of this workflow"
+                return Issue("system/error", message, check_name="system", engine=True)
+    loop = cycle(plan)
+    if loop:
+        return Issue(
+            "system/error", f"steps wait for each other: {' → '.join(loop)}", check_name="system", engine=True
+        )
+    return None
+
+
+def _filtered(plan: Plan, step: Step, event: str | None) -> str | None:
+    if event is not None and step.on is not None and event not in step.on:
+        return "event_filter"
+    return None if passes_tags(plan, step) else "tag_filter"
+
+
+def passes_tags(plan: Plan, step: Step) -> bool:
+    """Without a filter every tagged step is out; with one, untagged steps stay (spec C.2 R3)."""
+    tags = set(step.tags) - RESERVED_TAGS
+    if not plan.include_tags and not plan.exclude_tags:
+        return not tags
+    if set(step.tags) & set(plan.exclude_tags):
+        return False
+    return not plan.include_tags or not step.tags or bool(set(step.tags) & set(plan.include_tags))
+
+
+def _drop_orphans(plan: Plan, excluded: dict[str, str]) -> None:
+    """Without a tag filter, a step whose dependency was filtered out is dropped, with a reason (spec C.2 R7)."""
+    if plan.include_tags or plan.exclude_tags:
+        return
+    changed = True
+    while changed:
+        changed = False
+        for step in plan.steps.values():
+            if step.name not in excluded and any(_is_out(need, excluded) for need in step.depends_on):
+                excluded[step.name] = "dependency_excluded"
+                changed = True
+
+
+def _is_out(need: Need, excluded: dict[str, str]) -> bool:
+    return all(edge.step in excluded for edge in need.any_of)
+
+
+def _requested(plan: Plan, names: tuple[str, ...], excluded: dict[str, str]) -> set[str] | None:
+    """Requested steps with all they depend on; None when everything is wanted."""
+    if not names:
+        return None
+    wanted = set(names)
+    looked_at = list(names)
+    for name in looked_at:
+        excluded.pop(name, None) if name in names else None
+        for edge in edges(plan.steps[name]):
+            if edge.step not in wanted and edge.step not in excluded:
+                wanted.add(edge.step)
+                looked_at.append(edge.step)
+    return wanted

@@ -1,0 +1,56 @@
+"""Going on after a stop: calls that were lost, evaluations asked again, steps looked at anew."""
+
+from __future__ import annotations
+
+from gonogo.core import decisions as d
+from gonogo.core import holds, scheduling
+from gonogo.core import lifecycle as life
+from gonogo.core.plan import Step
+from gonogo.core.state import Node, State
+from gonogo.core.turn import Turn
+
+
+def resume(turn: Turn) -> None:
+    """Find again what is derived, ask again what was asked, reopen what a cancel ended."""
+    state = turn.state
+    _forget_derived(state)
+    if state.stopping in ("cancelled", "cancelled_hard"):
+        turn.decide(d.Reopened())
+    turn.asks.extend(state.lost_asks)
+    turn.send_asks()
+    for node in list(state.all_nodes()):
+        _look_again(turn, node)
+    turn.sweep = True
+
+
+def _forget_derived(state: State) -> None:
+    state.ready.clear()
+    for node in state.all_nodes():
+        if node.fan is not None:
+            node.fan.cursor = 0
+            node.fan.ready = 0
+            node.fan.queue.clear()
+            node.fan.queued.clear()
+
+
+def _look_again(turn: Turn, node: Node) -> None:
+    if node.fan is not None and node.status == life.EXPANDING:
+        turn.expanded.append(node)
+    elif node.status == life.HOLDING and node.hold is not None and "child" in node.hold.details:
+        scheduling.call(turn, turn.step(node), node.scope, again=True)
+    elif node.status in (life.PENDING, life.CLEARED) and turn.state.aggregate_of(node) is None:
+        turn.routed.append((node.step, node.scope))
+
+
+def lost(turn: Turn, node: Node) -> None:
+    """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6)."""
+    step = turn.step(node)
+    if may_repeat(step):
+        scheduling.call(turn, step, node.scope, again=True)
+    else:
+        holds.doubt(turn, node, "the run was interrupted during this call; nobody knows whether it was done")
+
+
+def may_repeat(step: Step) -> bool:
+    """Reading and idempotent calls, and those under a key the author gives because the far side honours it."""
+    return step.effects != "mutates" or step.idempotency_key is not None

@@ -1,0 +1,275 @@
+"""Where a run goes after a step: run, run_js, retry, transitions, goto_js, goto, in that order (spec C.10).
+
+What a block runs comes first, to its end; only then does the block retry or go elsewhere (semantics.md 6 and 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gonogo.core import decisions as d
+from gonogo.core import lifecycle as life
+from gonogo.core import reruns, scheduling
+from gonogo.core.backoff import delay_s
+from gonogo.core.budgets import loops_refusal
+from gonogo.core.dependencies import group_parent
+from gonogo.core.faults import Issue
+from gonogo.core.plan import Block, Target
+from gonogo.core.state import Node
+from gonogo.core.turn import Turn, intent
+from gonogo.expressions.results import Result, Value
+
+
+def block_of(turn: Turn, node: Node, trigger: str) -> Block | None:
+    """The block a trigger (on_success, on_fail, on_finish) names."""
+    step = turn.step(node)
+    return {"on_success": step.on_success, "on_fail": step.on_fail, "on_finish": step.on_finish}[trigger]
+
+
+def begin(turn: Turn, node: Node, trigger: str) -> None:
+    """Start a block: its runs first. Expressions it needs are asked for."""
+    turn.decide(d.Routing(node.step, node.scope, trigger))
+    block = block_of(turn, node, trigger)
+    if block is None:
+        end(turn, node)
+        return
+    asks = [number for target in block.run for number in target.templates.values()]
+    if block.run_js is not None:
+        asks.append(block.run_js)
+    if asks:
+        turn.ask(node.step, node.scope, "run", *asks)
+    else:
+        run_targets(turn, node, block, ())
+
+
+def judged(turn: Turn, node: Node, construct: str, results: Sequence[Result]) -> None:
+    """Answers to what a block asked."""
+    block = block_of(turn, node, node.trigger) if node.trigger else None
+    if block is None or turn.state.stopping:
+        end(turn, node)
+    elif construct == "run":
+        run_targets(turn, node, block, results)
+    elif construct == "when":
+        transition(turn, node, block, results)
+    else:
+        jump(turn, node, block, results[0])
+
+
+def run_targets(turn: Turn, node: Node, block: Block, results: Sequence[Result]) -> None:
+    """Route to each target of `run` and `run_js`; wait for them when the block has more to say."""
+    targets = [*filled_in(block.run, results), *from_script(block, results)]
+    waits_for: list[tuple[str, str]] = []
+    for target in targets:
+        started = route_run(turn, node, target)
+        if started is None:
+            end(turn, node)
+            return
+        waits_for.extend(started)
+    if waits_for and (block.decides_a_goto or wants_retry(turn, node, block)):
+        turn.decide(d.Remediating(node.step, node.scope, tuple(waits_for)))
+    else:
+        go_on(turn, node)
+
+
+def filled_in(targets: Sequence[Target], results: Sequence[Result]) -> list[Target]:
+    """Targets with their rendered arguments; an argument that can't be rendered is null."""
+    answers = iter(results)
+    filled = []
+    for target in targets:
+        rendered = {name: _value(next(answers, None)) for name in target.templates}
+        filled.append(Target(target.step, {**target.arguments, **rendered}))
+    return filled
+
+
+def from_script(block: Block, results: Sequence[Result]) -> list[Target]:
+    """What run_js returned: names or {step, with}; anything else is dropped (spec B.8 R2)."""
+    value = _value(results[-1]) if block.run_js is not None and results else None
+    found = []
+    for item in value if isinstance(value, list) else []:
+        if isinstance(item, str):
+            found.append(Target(item))
+        elif isinstance(item, dict) and isinstance(item.get("step"), str):
+            arguments = item.get("with")
+            found.append(Target(item["step"], arguments if isinstance(arguments, dict) else {}))
+    return found
+
+
+def _value(result: Result | None) -> Any:
+    return result.value if isinstance(result, Value) else None
+
+
+def route_run(turn: Turn, node: Node, target: Target) -> list[tuple[str, str]] | None:
+    """Route to one run target, in each scope it has there; None when a budget or a wrong name stops the block."""
+    if not known(turn, node, target.step):
+        return []
+    started = []
+    for scope in reruns.run_scopes(turn.state, node, target.step):
+        if not route(
+            turn,
+            node,
+            "run",
+            target.step,
+            scope,
+            reruns.arguments_for(turn.state, target.arguments, scope),
+            None,
+        ):
+            return None
+        started.append((target.step, scope))
+    return started
+
+
+def known(turn: Turn, node: Node, target: str) -> bool:
+    """A name that run_js or goto_js made up is an issue, not a silence (spec C.10 R7)."""
+    if target in turn.graph.steps:
+        return True
+    message = f"step {node.step} routes to {target!r}, which isn't a step of this workflow"
+    issue = Issue(
+        f"{node.step}/routing/unknown_target",
+        message,
+        check_name=node.step,
+        scope=node.scope or None,
+        engine=True,
+    )
+    turn.decide(d.Flagged(node.step, node.scope, issue, fatal=not turn.step(node).continue_on_failure))
+    return False
+
+
+def route(
+    turn: Turn, node: Node, action: str, target: str, scope: str, arguments: dict[str, Any], event: str | None
+) -> bool:
+    """Make one route, if the loop budget allows it. Only a target that ran before counts as a loop."""
+    state = turn.state
+    before = state.node(target, scope)
+    reentry = before is not None and (before.execution > 0 or before.complete)
+    if reentry:
+        refusal = loops_refusal(state, node, target)
+        if refusal is not None:
+            turn.decide(refusal)
+            return False
+    members = reruns.members(state, action, target, scope, event)
+    for member in members:
+        scheduling.leave_queue(turn, *member)
+    turn.decide(
+        d.Routed(
+            node.step,
+            node.scope,
+            node.trigger or "",
+            action,
+            target,
+            scope,
+            state.last_wave + 1,
+            members,
+            arguments,
+            event,
+            reentry,
+        )  # fmt: skip
+    )
+    turn.routed.extend(members)
+    return True
+
+
+def runs_are_complete(turn: Turn, node: Node) -> bool:
+    """True when all a block ran is complete."""
+    found = (turn.state.node(step, scope) for step, scope in node.waits_for)
+    return all(other is None or other.complete for other in found)
+
+
+def go_on(turn: Turn, node: Node) -> None:
+    """The runs of a block are done: retry, or look at transitions, goto_js and goto."""
+    trigger = node.trigger or ""
+    block = block_of(turn, node, trigger)
+    if block is None or turn.state.stopping:
+        end(turn, node)
+        return
+    if node.status == life.REMEDIATING:
+        turn.decide(d.Routing(node.step, node.scope, trigger))
+    if wants_retry(turn, node, block):
+        back_off(turn, node, block)
+    elif block.transitions:
+        turn.ask(node.step, node.scope, "when", *(rule.when for rule in block.transitions))
+    else:
+        ask_jump(turn, node, block)
+
+
+def wants_retry(turn: Turn, node: Node, block: Block) -> bool:
+    """True when attempts are left and the fault is of a class worth another (spec C.9 R5)."""
+    retry = block.retry
+    if node.trigger != "on_fail" or retry is None or node.fault is None:
+        return False
+    return node.retries < retry.max and node.fault.fault_class in retry.on
+
+
+def back_off(turn: Turn, node: Node, block: Block) -> None:
+    """Wait by a timer, holding no slot."""
+    retry, state = block.retry, turn.state
+    if retry is None or node.fault is None:
+        return
+    number = node.retries + 1
+    identity = f"{state.seed}/{intent('', node.scope, node.step, node.execution)}"
+    wait_s = delay_s(retry, number, identity, node.fault.retry_after_s)
+    timer = state.last_timer + 1
+    turn.decide(d.Retrying(node.step, node.scope, number, wait_s, timer, state.at + wait_s))
+    turn.set_timer(timer, state.at + wait_s)
+
+
+def transition(turn: Turn, node: Node, block: Block, results: Sequence[Result]) -> None:
+    """The first rule that is true wins; `to: null` means stop here (spec B.8 R3)."""
+    for rule, result in zip(block.transitions, results, strict=True):
+        if isinstance(result, Value) and result.value is True:
+            if rule.to is None:
+                end(turn, node)
+            else:
+                goto(turn, node, rule.to, rule.event)
+            return
+    ask_jump(turn, node, block)
+
+
+def ask_jump(turn: Turn, node: Node, block: Block) -> None:
+    """No rule matched: goto_js, then goto."""
+    if block.goto_js is not None:
+        turn.ask(node.step, node.scope, "goto_js", block.goto_js)
+    elif block.goto:
+        goto(turn, node, block.goto, block.goto_event)
+    else:
+        end(turn, node)
+
+
+def jump(turn: Turn, node: Node, block: Block, result: Result) -> None:
+    """goto_js names a step; null means no goto at all; an error or nothing falls back to goto (spec B.8 R1)."""
+    value = _value(result)
+    if isinstance(value, str) and value:
+        goto(turn, node, value, block.goto_event)
+    elif isinstance(result, Value) and result.value is None and not result.undefined:
+        end(turn, node)
+    elif block.goto:
+        goto(turn, node, block.goto, block.goto_event)
+    else:
+        end(turn, node)
+
+
+def goto(turn: Turn, node: Node, target: str, event: str | None) -> None:
+    """Go to a step: it and what depends on it run again, within the scope they share with the source."""
+    if known(turn, node, target):
+        route(turn, node, "goto", target, reruns.goto_scope(turn.state, node, target), {}, event)
+    end(turn, node)
+
+
+def end(turn: Turn, node: Node) -> None:
+    """A block has spoken. A node that is to run again stays open; anything else is complete or settled."""
+    if node.requested:
+        turn.decide(d.Superseded(node.step, node.scope))
+        turn.routed.append((node.step, node.scope))
+    elif node.trigger == "on_finish":
+        end_group(turn, node)
+    elif node.status in (life.ROUTING, life.REMEDIATING):
+        rest = d.Settled if group_parent(turn.state, node) is None else d.Completed
+        turn.decide(rest(node.step, node.scope))
+
+
+def end_group(turn: Turn, parent: Node) -> None:
+    """on_finish has spoken: what it doesn't run again is settled."""
+    for name in (parent.step, *turn.graph.members[parent.step]):
+        node = turn.state.node(name, parent.scope)
+        if node is not None and node.complete and not node.settled:
+            turn.decide(d.Settled(node.step, node.scope))

@@ -1,0 +1,55 @@
+"""How a run stops early: fail_fast, halt and cancel (semantics.md 4 and 5)."""
+
+from __future__ import annotations
+
+from gonogo.core import decisions as d
+from gonogo.core import lifecycle as life
+from gonogo.core import scheduling
+from gonogo.core.faults import Fault
+from gonogo.core.state import Node
+from gonogo.core.turn import Turn
+
+
+def stop(turn: Turn, reason: str, step: str | None = None) -> None:
+    """Nothing new starts. fail_fast lets running steps end; halt and cancel stop them at once."""
+    state = turn.state
+    if reason == "cancelled" and any(other.always for other in turn.graph.steps.values()):
+        timer = state.last_timer + 1
+        due_s = state.at + turn.graph.plan.limits.cleanup_grace_s
+        turn.decide(d.Stopping(reason, step, timer, due_s))
+        turn.set_timer(timer, due_s)
+    else:
+        turn.decide(d.Stopping(reason, step))
+    for node in list(state.all_nodes()):
+        if not node.complete and not scheduling.may_still_run(state, turn.step(node)):
+            stop_node(turn, node, at_once=reason != "fail_fast")
+    turn.sweep = True
+
+
+def stop_node(turn: Turn, node: Node, *, at_once: bool) -> None:
+    """End what waits, skip what hasn't started, tell what runs to stop when it must."""
+    if node.status == life.RUNNING:
+        if at_once:
+            turn.stop_call(node)
+    elif node.status in (life.BACKING_OFF, life.REMEDIATING, life.HOLDING):
+        turn.clear_timer(node)
+        end_waiting(turn, node, cancelled=at_once or node.status == life.HOLDING)
+    elif node.status in (life.PENDING, life.DECIDING, life.CLEARED, life.ASSUMING):
+        scheduling.leave_queue(turn, node.step, node.scope)
+        reason = scheduling.stop_reason(turn.state)
+        scheduling.skip(turn, turn.step(node), node.scope, reason, turn.state.stopped_by)
+    elif node.status == life.EXPANDING:
+        turn.expanded.append(node)
+
+
+def end_waiting(turn: Turn, node: Node, *, cancelled: bool) -> None:
+    """A wait that is given up: the failure before it stands, or the step is cancelled."""
+    rest = scheduling.rest_of(turn, node.step, node.scope)
+    if cancelled:
+        reason = scheduling.stop_reason(turn.state)
+        fault = Fault(
+            "run.cancelled", "cancelled", f"{node.step}/cancelled", f"stopped while waiting: {reason}"
+        )
+        turn.decide(d.Ended(node.step, node.scope, "cancelled", reason, fault, node.issues, rest))
+    else:
+        turn.decide((d.Settled if rest == "settled" else d.Completed)(node.step, node.scope))

@@ -1,0 +1,119 @@
+"""One turn of the core: the decisions taken about one event, applied as they are taken, and the commands they mean.
+
+The modules that decide share a `Turn` and nothing else. Work that follows from a decision (a settled step lets others start)
+goes on a list instead of the call stack, so a chain of ten thousand steps needs no deeper stack than one of ten.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from gonogo.core import decisions as d
+from gonogo.core.apply import apply
+from gonogo.core.commands import Ask, ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
+from gonogo.core.plan import Step
+from gonogo.core.scope import enclosing
+from gonogo.core.state import Node, State
+
+
+class Turn:
+    """Decisions and commands of one `advance`, and the work still to be looked at."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.graph = state.graph
+        self.ready = state.ready
+        self.decisions: list[d.AnyDecision] = []
+        self.commands: list[Command] = []
+        self.asks: list[Ask] = []
+        self.news: deque[Node] = deque()
+        self.refills: dict[tuple[str, str], None] = {}
+        self.expanded: list[Node] = []
+        self.routed: list[tuple[str, str]] = []
+        self.sweep = False
+        self._asked: set[tuple[str, str]] = set()
+
+    def decide(self, decision: d.AnyDecision) -> None:
+        """Take a decision: apply it, remember it, and note what it may set free."""
+        apply(self.state, decision)
+        self.decisions.append(decision)
+        if isinstance(decision, _LEAVES_ROOM):
+            self._note(self.state.existing(decision.step, decision.scope))
+
+    def _note(self, node: Node) -> None:
+        if node.complete:
+            self.news.append(node)
+        if node.scope:
+            self.refills[node.step, enclosing(node.scope)] = None
+
+    def step(self, node: Node) -> Step:
+        """The plan's step of a node."""
+        return self.graph.steps[node.step]
+
+    def remediating(self) -> list[Node]:
+        """Steps that wait for what they routed, in the order in which they began to."""
+        return list(self.state.remediating.values())
+
+    def ask(self, step: str, scope: str, construct: str, *expressions: int) -> None:
+        """Have expressions evaluated; what is asked in one turn is one batch (semantics.md 9)."""
+        self.asks.extend(Ask(step, scope, construct, number) for number in expressions)
+
+    def ask_once(self, step: str, scope: str, expression: int) -> None:
+        """Have an `if` evaluated, once however often the step is looked at in this turn."""
+        if (step, scope) not in self._asked:
+            self._asked.add((step, scope))
+            self.ask(step, scope, "if", expression)
+
+    def send_asks(self) -> None:
+        """Close the batch."""
+        if self.asks:
+            batch = self.state.last_batch + 1
+            asks = tuple(self.asks)
+            self.asks.clear()
+            self.decide(d.Asked(batch, asks))
+            self.commands.append(Evaluate(batch, asks))
+
+    def start_call(self, step: Step, decision: d.Started) -> None:
+        """Send a call out."""
+        self.decide(decision)
+        self.commands.append(
+            StartCall(
+                decision.call,
+                decision.step,
+                decision.scope,
+                decision.execution,
+                decision.attempt,
+                intent(self.state.run_id, decision.scope, decision.step, decision.execution),
+                step.effects,
+            )
+        )
+
+    def stop_call(self, node: Node) -> None:
+        """Tell a call in flight to stop."""
+        if node.call is not None:
+            self.decide(d.CallStopping(node.step, node.scope, node.call))
+            self.commands.append(StopCall(node.call))
+
+    def set_timer(self, timer: int, due_s: float) -> None:
+        """The command behind a decision that waits."""
+        self.commands.append(SetTimer(timer, due_s))
+
+    def clear_timer(self, node: Node) -> None:
+        """Give up a wait."""
+        if node.timer is not None:
+            timer = node.timer
+            self.decide(d.TimerCleared(timer))
+            self.commands.append(ClearTimer(timer))
+
+    def finish(self, decision: d.Finished) -> None:
+        """The run is over or parked."""
+        self.decide(decision)
+        self.commands.append(FinishRun(decision.verdict, decision.parked))
+
+
+_LEAVES_ROOM = (d.Ended, d.Skipped, d.Completed, d.Settled, d.Retrying, d.Held, d.Doubted, d.Remediating)
+
+
+def intent(run_id: str, scope: str, step: str, execution: int) -> str:
+    """Names a call over retries, failover, crashes and take-overs (semantics.md 17)."""
+    return f"{run_id}/{scope}/{step}/{execution}" if scope else f"{run_id}/{step}/{execution}"

@@ -1,0 +1,96 @@
+"""Is it over, and how: GO, NO-GO or HOLD (semantics.md 1 to 3)."""
+
+from __future__ import annotations
+
+from gonogo.core import decisions as d
+from gonogo.core import lifecycle as life
+from gonogo.core import routing, scheduling
+from gonogo.core.scope import ROOT
+from gonogo.core.state import Node, State
+from gonogo.core.turn import Turn
+from gonogo.errors import Bug
+
+
+def end_when_over(turn: Turn) -> bool:
+    """When nothing is in flight: let stuck waits go on, skip what nothing routed to, park or finish.
+
+    True when something was decided that may set other steps free.
+    """
+    state = turn.state
+    if not state.quiet or turn.asks or len(turn.ready) or state.finished is not None:
+        return False
+    if _wake_stuck(turn) or _skip_unrouted(turn):
+        return True
+    waiting = tuple(
+        _place(node) for node in state.all_nodes() if node.status in (life.HOLDING, life.IN_DOUBT)
+    )
+    if waiting:
+        turn.finish(d.Finished("HOLD", waiting, parked=True))
+        return False
+    _check_all_done(state)
+    _forget_cleanup_timer(turn)
+    because = tuple(failures(state))
+    turn.finish(d.Finished("NO-GO" if because else "GO", because))
+    return False
+
+
+def _wake_stuck(turn: Turn) -> bool:
+    """A block that waits for runs which can't happen goes on without them."""
+    for node in list(turn.state.all_nodes()):
+        if node.status == life.REMEDIATING:
+            routing.go_on(turn, node)
+            return True
+    return False
+
+
+def _skip_unrouted(turn: Turn) -> bool:
+    """Steps nothing routed to, and what waited only for them, are skipped at the end."""
+    state = turn.state
+    if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in state.all_nodes()):
+        return False
+    for name in turn.graph.steps:
+        if name in state.held_back and state.node(name, ROOT) is None:
+            reason = scheduling.stop_reason(state) or "not_routed"
+            scheduling.skip(turn, turn.graph.steps[name], ROOT, reason)
+            return True
+    return False
+
+
+def _check_all_done(state: State) -> None:
+    """Nothing queued, in flight or timed, but not ended: a bug of the core; stop loudly (core-notes.md 8)."""
+    for name in state.graph.steps:
+        node = state.node(name, ROOT)
+        if name in state.included and (node is None or not node.settled):
+            where = "was never looked at" if node is None else f"is {node.status}"
+            raise Bug(f"nothing is in flight, but step {name} {where}")
+    for node in state.all_nodes():
+        if not node.complete:
+            raise Bug(f"nothing is in flight, but step {node.step} in scope {node.scope} is {node.status}")
+
+
+def _forget_cleanup_timer(turn: Turn) -> None:
+    timer = turn.state.cleanup_timer
+    if timer is not None and timer in turn.state.timers:
+        turn.decide(d.TimerCleared(timer))
+
+
+def failures(state: State) -> list[str]:
+    """What makes the run NO-GO: steps whose latest outcome is an untolerated failure, breaches, an early stop."""
+    found = {node.step: None for node in state.all_nodes() if is_failure(state, node)}
+    found.update((step or "plan", None) for step, _ in state.breaches)
+    if state.stopping in ("cancelled", "cancelled_hard"):
+        found["cancelled"] = None
+    return list(found)
+
+
+def is_failure(state: State, node: Node) -> bool:
+    """True for a failed or cancelled step, and for one skipped by an error, unless the step tolerates failure."""
+    if node.outcome == "failed":
+        return True
+    if node.outcome == "cancelled":
+        return state.stopping not in ("fail_fast", "halted")
+    return node.outcome == "skipped" and bool(node.issues) and not state.step(node).continue_on_failure
+
+
+def _place(node: Node) -> str:
+    return f"{node.step}@{node.scope}" if node.scope else node.step
