@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gonogo.config.collect import Collector, dotted
+from gonogo.config.collect import Collector, shown
 from gonogo.config.nodes import Node, Scalar, texts
 from gonogo.config.position import place_within
 from gonogo.expressions.analyse import Reading
@@ -46,8 +46,7 @@ def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) 
 
     if not isinstance(node, Scalar) or not is_template(node.text) or template.check(node.text):
         return
-    for data in template.unescaped(node.text):
-        name = dotted(tuple(data))
-        message = f"{name} would reach the shell as code"
+    for name in dict.fromkeys(template.unescaped(node.text)):
+        message = f"{shown(name)} would reach the shell as code"
         advice = f'write {{{{ {name} | shell_escape }}}}, or pass it by env and use "$NAME"'
         notes.error("template.unescaped", message, path, advice)

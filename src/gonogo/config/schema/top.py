@@ -18,7 +18,6 @@ from gonogo.config.schema.base import (
 )
 from gonogo.config.schema.blocks import Fail, FailureConditions
 
-
 # Validated like a written `{}`: an instance made here would build its class's validator at import.
 _EMPTY: Any = {}
 
