@@ -34,13 +34,19 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    exec: str = Field(min_length=1)
-    stdin: str | None = None
-    cwd: str | None = None
-    parse: Literal["auto", "json", "text"] = "auto"
-    parse_issues: bool = False
-    transform: str | None = None
-    transform_js: str | None = None
+    exec: str = Field(min_length=1, description="The shell command; a template. Exit code 0 passes.")
+    stdin: str | None = Field(default=None, description="Text for its standard input; a template.")
+    cwd: str | None = Field(default=None, description="Folder to run in, from where gonogo runs.")
+    parse: Literal["auto", "json", "text"] = Field(
+        default="auto", description="auto: JSON where the output is or ends with JSON, else text."
+    )
+    parse_issues: bool = Field(
+        default=False, description="Take lists that look like findings as issues, not only the key issues."
+    )
+    transform: str | None = Field(default=None, description="Template that makes the output from `output`.")
+    transform_js: str | None = Field(
+        default=None, description="JavaScript that makes the output from `output`."
+    )
 
 
 async def run(call: Call, context: Context) -> Outcome:

@@ -22,12 +22,16 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    url: str = Field(min_length=1)
-    body: str | dict[str, Any] | list[Any]
-    method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
-    headers: Mapping[str, str] = {}
-    allow_private: bool = False
-    max_response_bytes: int = Field(default=16 * 1024 * 1024, ge=1)
+    url: str = Field(min_length=1, description="Where to.")
+    body: str | dict[str, Any] | list[Any] = Field(description="Text, or data sent as JSON.")
+    method: Literal["POST", "PUT", "PATCH", "DELETE"] = Field(default="POST", description="How it is sent.")
+    headers: Mapping[str, str] = Field(default={}, description="Headers to send.")
+    allow_private: bool = Field(
+        default=False, description="Allow addresses of this machine and of private networks."
+    )
+    max_response_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=1, description="Longest answer taken, in bytes."
+    )
 
 
 async def run(call: Call, context: Context) -> Outcome:

@@ -31,22 +31,36 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    url: str | None = None
-    base_url: str | None = None
-    path: str = ""
-    params: Mapping[str, str | int | float | bool] = {}
-    query: Mapping[str, str | int | float | bool | None] = {}
-    method: str = Field(default="GET", pattern=r"^[A-Za-z]{1,20}$")
-    headers: Mapping[str, str] = {}
-    body: str | dict[str, Any] | list[Any] | None = None
-    auth: Any = None
-    rate_limit: Any = None
-    transform: str | None = None
-    transform_js: str | None = None
-    output_file: str | None = None
-    skip_if_exists: bool = True
-    allow_private: bool = False
-    max_response_bytes: int = Field(default=16 * 1024 * 1024, ge=1)
+    url: str | None = Field(default=None, description="Where to; or base_url with path.")
+    base_url: str | None = Field(default=None, description="Beginning of the address.")
+    path: str = Field(default="", description="Rest of the address; {name} comes from params.")
+    params: Mapping[str, str | int | float | bool] = Field(
+        default={}, description="Values for {name} in path, escaped."
+    )
+    query: Mapping[str, str | int | float | bool | None] = Field(
+        default={}, description="Query of the address, escaped; null leaves a key out."
+    )
+    method: str = Field(
+        default="GET", pattern=r"^[A-Za-z]{1,20}$", description="GET and HEAD read; all others mutate."
+    )
+    headers: Mapping[str, str] = Field(default={}, description="Headers to send.")
+    body: str | dict[str, Any] | list[Any] | None = Field(
+        default=None, description="Text, or data sent as JSON."
+    )
+    auth: Any = Field(default=None, description="Not in this version; send a token in headers.")
+    rate_limit: Any = Field(default=None, description="Not in this version.")
+    transform: str | None = Field(default=None, description="Template that makes the output from `response`.")
+    transform_js: str | None = Field(
+        default=None, description="JavaScript that makes the output from the response."
+    )
+    output_file: str | None = Field(default=None, description="File to write the answer to.")
+    skip_if_exists: bool = Field(default=True, description="Call nothing when output_file is there.")
+    allow_private: bool = Field(
+        default=False, description="Allow addresses of this machine and of private networks."
+    )
+    max_response_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=1, description="Longest answer taken, in bytes."
+    )
 
     @model_validator(mode="after")
     def check(self) -> Config:

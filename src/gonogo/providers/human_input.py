@@ -25,12 +25,12 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    prompt: str = Field(min_length=1)
-    placeholder: str | None = None
-    default: str | None = None
-    allow_empty: bool = False
-    multiline: bool = False
-    secret: bool = False
+    prompt: str = Field(min_length=1, description="The question.")
+    placeholder: str | None = Field(default=None, description="Example shown where one types.")
+    default: str | None = Field(default=None, description="Answer when nothing is typed or time runs out.")
+    allow_empty: bool = Field(default=False, description="Take an empty answer.")
+    multiline: bool = Field(default=False, description="Take several lines.")
+    secret: bool = Field(default=False, description="Don't show or keep the answer in the clear.")
 
 
 async def run(call: Call, context: Context) -> Outcome:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from gonogo.provider import Call, Context, Done, Outcome, Provider
 
@@ -18,11 +18,15 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    message: str
-    level: Literal["debug", "info", "warn", "error"] = "info"
-    include_pr_context: bool = True
-    include_dependencies: bool = True
-    include_metadata: bool = True
+    message: str = Field(description="What to say.")
+    level: Literal["debug", "info", "warn", "error"] = Field(default="info", description="How loud.")
+    include_pr_context: bool = Field(
+        default=True, description="Add number and title of the pull request to the content."
+    )
+    include_dependencies: bool = Field(
+        default=True, description="Add the names of the outputs to the content."
+    )
+    include_metadata: bool = Field(default=True, description="Add step, scope and attempt to the content.")
 
 
 async def run(call: Call, context: Context) -> Outcome:

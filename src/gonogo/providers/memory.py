@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gonogo.provider import UNSET, Call, Context, Done, Failed, MemoryOp, Outcome, Provider
 from gonogo.providers._faults import fault
@@ -23,13 +23,19 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    operation: Literal["get", "set", "append", "increment", "delete", "clear", "list"]
-    key: str | None = None
-    value: Any = None
-    value_js: str | None = None
-    transform: str | None = None
-    transform_js: str | None = None
-    namespace: str | None = None
+    operation: Literal["get", "set", "append", "increment", "delete", "clear", "list"] = Field(
+        description="What to do."
+    )
+    key: str | None = Field(default=None, description="The entry; not needed by clear and list.")
+    value: Any = Field(default=None, description="What to write, as it stands.")
+    value_js: str | None = Field(default=None, description="JavaScript that computes what to write.")
+    transform: str | None = Field(default=None, description="Template that makes what to write from `value`.")
+    transform_js: str | None = Field(
+        default=None, description="JavaScript that makes what to write from `value`."
+    )
+    namespace: str | None = Field(
+        default=None, description="Part of the memory; the run's default when left out."
+    )
 
     @model_validator(mode="after")
     def check(self) -> Config:

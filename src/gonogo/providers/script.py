@@ -21,11 +21,13 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    content: str = Field(min_length=1)
-    enable_fetch: bool = False
-    enable_bash: bool = False
-    tools: Any = None
-    tools_js: str | None = None
+    content: str = Field(
+        min_length=1, description="The JavaScript; its returned or last value is the output."
+    )
+    enable_fetch: bool = Field(default=False, description="Refused when true: scripts reach nothing outside.")
+    enable_bash: bool = Field(default=False, description="Refused when true: scripts reach nothing outside.")
+    tools: Any = Field(default=None, description="Refused: scripts reach nothing outside.")
+    tools_js: str | None = Field(default=None, description="Refused: scripts reach nothing outside.")
 
     @field_validator("enable_fetch", "enable_bash", "tools", "tools_js")
     @classmethod

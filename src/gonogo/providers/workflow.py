@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from gonogo.provider import (
     Call,
@@ -29,13 +29,19 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    workflow: str | None = None
-    config: str | None = None
-    args: Mapping[str, Any] | None = None
-    workflow_inputs: Mapping[str, Any] | None = None
-    overrides: Mapping[str, Any] | None = None
-    workflow_overrides: Mapping[str, Any] | None = None
-    output_mapping: Mapping[str, str] | None = None
+    workflow: str | None = Field(default=None, description="Id of an imported workflow; or config.")
+    config: str | None = Field(default=None, description="Path of a workflow file.")
+    args: Mapping[str, Any] | None = Field(
+        default=None, description="Inputs of the workflow; texts are templates."
+    )
+    workflow_inputs: Mapping[str, Any] | None = Field(default=None, description="Same as args.")
+    overrides: Mapping[str, Any] | None = Field(
+        default=None, description="Keys to replace in its steps, by step."
+    )
+    workflow_overrides: Mapping[str, Any] | None = Field(default=None, description="Same as overrides.")
+    output_mapping: Mapping[str, str] | None = Field(
+        default=None, description="New names of its outputs: {name: output}."
+    )
 
     @model_validator(mode="after")
     def check(self) -> Config:
