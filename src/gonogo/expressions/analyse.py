@@ -8,7 +8,7 @@ sandbox altogether.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -55,6 +55,11 @@ def analyse(source: str, kind: Kind) -> Reading:
     All kinds accept the same text: one expression, or a statement body (engine spec B.7 D, B.8 D).
     """
     del kind
+    return _analysed(source)
+
+
+@lru_cache(maxsize=2048)
+def _analysed(source: str) -> Reading:
     refuse_what_is_no_expression(source)
     root = parse(source)
     if all(child.type == "comment" for child in root.children):
@@ -242,8 +247,3 @@ def _key(node: Node, computed: list[Node]) -> str | int | None:
 
 def _text(node: Node) -> str:
     return (node.text or b"").decode()
-
-
-def walk_names(reading: Reading) -> Iterator[str]:
-    """Every name of `reading`, helpers left out."""
-    return (name for name in reading.names if name not in HELPERS)

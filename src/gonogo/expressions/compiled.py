@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gonogo.expressions.analyse import Reading, analyse
-from gonogo.expressions.names import KNOWN_NAMES
+from gonogo.expressions.names import KNOWN_NAMES, LAZY_NAMES, PERMISSION_HELPERS, STATUS_HELPERS
 from gonogo.expressions.results import Failure
 from gonogo.expressions.shape import Shape, shape
 from gonogo.expressions.syntax import ExpressionProblem
@@ -17,13 +18,19 @@ _NOTHING = Shape("", (), True)
 
 @dataclass(slots=True)
 class Compiled:
-    """One expression text. `parameters` are the data names it is given; `failure` is set once it can't be compiled."""
+    """One expression text. `failure` is set once it can't be compiled.
+
+    `parameters` are the data names it is given, `keys` the entries of lazy ones that it names.
+    """
 
     number: int
     source: str
     reading: Reading = field(default_factory=Reading)
     shape: Shape = _NOTHING
     parameters: tuple[str, ...] = ()
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    reads_status: bool = False
+    reads_association: bool = False
     failure: Failure | None = None
     sent: bool = False
 
@@ -69,4 +76,17 @@ def _read(number: int, source: str) -> Compiled:
         failure = Failure("syntax", problem.message, problem.line, problem.column)
         return Compiled(number, source, failure=failure)
     names = KNOWN_NAMES.intersection(reading.names) if shaped.trusted else KNOWN_NAMES
-    return Compiled(number, source, reading, shaped, tuple(sorted(names)))
+    return Compiled(
+        number=number,
+        source=source,
+        reading=reading,
+        shape=shaped,
+        parameters=tuple(sorted(names)),
+        keys={name: _keys(reading, name) for name in LAZY_NAMES.intersection(names)},
+        reads_status=not STATUS_HELPERS.isdisjoint(reading.names),
+        reads_association=not PERMISSION_HELPERS.isdisjoint(reading.names),
+    )
+
+
+def _keys(reading: Reading, name: str) -> tuple[str, ...]:
+    return tuple(sorted({str(path[1]) for path in reading.paths if path[0] == name and len(path) > 1}))

@@ -17,9 +17,7 @@ from gonogo.expressions.names import (
     ASSOCIATION,
     LAZY_NAMES,
     NAMESPACE,
-    PERMISSION_HELPERS,
     STATUS,
-    STATUS_HELPERS,
     Kind,
 )
 from gonogo.expressions.slots import Slots
@@ -95,15 +93,15 @@ class Pending:
 
 def spec_of(pending: Pending, slots: Slots) -> str:
     """The arguments of one run, as the JSON text `mirror.js` reads: slots, or views with the keys sent so far."""
-    names, reading = pending.request.names, pending.compiled.reading
+    names, compiled = pending.request.names, pending.compiled
     spec: dict[str, Any] = {
-        "names": [_argument(name, pending, slots) for name in pending.compiled.parameters],
+        "names": [_argument(name, pending, slots) for name in compiled.parameters],
     }
     if pending.history:
         spec["history"] = _argument(HISTORY, pending, slots)
-    if not STATUS_HELPERS.isdisjoint(reading.names):
+    if compiled.reads_status:
         spec["status"] = slots.slot(_value(names, STATUS))
-    if not PERMISSION_HELPERS.isdisjoint(reading.names):
+    if compiled.reads_association:
         spec["association"] = slots.slot(_value(names, ASSOCIATION))
     return encode_value(spec)
 
@@ -127,15 +125,15 @@ def _argument(name: str, pending: Pending, slots: Slots) -> Any:
 
 
 def _view(name: str, entries: Mapping[str, Any], pending: Pending, slots: Slots) -> dict[str, Any]:
-    paths = pending.compiled.reading.paths
+    compiled = pending.compiled
+    wanted: Iterable[str] = compiled.keys.get(name, ())
     if pending.wants_all:
-        wanted = set(entries)
-    else:
-        wanted = {str(path[1]) for path in paths if path[0] == name and len(path) > 1}
-        wanted |= pending.extra.get(name, set())
-    all_keys = pending.wants_all or name in pending.keys or name in pending.compiled.reading.dynamic
+        wanted = list(entries)
+    elif name in pending.extra:
+        wanted = sorted({*wanted, *pending.extra[name]})
+    all_keys = pending.wants_all or name in pending.keys or name in compiled.reading.dynamic
     return {
-        "given": {key: _slot_of(entries, key, slots) for key in sorted(wanted)},
+        "given": {key: _slot_of(entries, key, slots) for key in wanted},
         "keys": list(entries) if all_keys else None,
     }
 

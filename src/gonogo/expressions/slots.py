@@ -6,6 +6,7 @@ that is short. Callers promise that values don't change. What a slot is used for
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,6 @@ from gonogo.expressions.frames import encode_value
 SHORT_TEXT = 256
 HELD_BYTES_MAX = 24 << 20
 HELD_COUNT_MAX = 20_000
-NULL_SLOT = 0
 
 
 @dataclass(slots=True)
@@ -22,14 +22,14 @@ class _Held:
     slot: int
     size_bytes: int
     used_at: int
-    value: Any
 
 
 class Slots:
     """The client's picture of the child's table of values. Not thread safe."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, str | int], _Held] = {}
+        self._by_text: dict[tuple[str, str], _Held] = {}
+        self._by_object: dict[tuple[str, int], tuple[Any, _Held]] = {}
         self._next_slot = 1
         self._frame = 0
         self._held_bytes = 0
@@ -38,18 +38,14 @@ class Slots:
     def slot(self, value: Any, *, event: bool = False) -> int:
         """The slot of `value`; if the child hasn't got it, sending it is added to the next frame."""
         how = "e" if event else "p"
-        key: tuple[str, str | int]
-        if isinstance(value, (int, float, bool)) or value is None:
-            return self._by_text(how, encode_value(value), value)
-        held = self._held.get((how, id(value)))
-        if held is not None:
-            held.used_at = self._frame
-            return held.slot
-        text = encode_value(value)
-        if len(text) <= SHORT_TEXT:
-            return self._by_text(how, text, None)
-        key = (how, id(value))
-        return self._add(key, how, text, value)
+        known = self._by_object.get((how, id(value)))
+        if known is not None:
+            known[1].used_at = self._frame
+            return known[1].slot
+        held = self._held(how, encode_value(value))
+        if isinstance(value, (str, dict, list, tuple, Mapping)):
+            self._by_object[how, id(value)] = (value, held)
+        return held.slot
 
     def take_parts(self) -> list[str]:
         """The commands to send before the next runs."""
@@ -59,28 +55,32 @@ class Slots:
 
     def make_room(self) -> None:
         """Between frames: forget the values used longest ago when too much is held."""
-        if self._held_bytes <= HELD_BYTES_MAX and len(self._held) <= HELD_COUNT_MAX:
+        if self._held_bytes <= HELD_BYTES_MAX and len(self._by_object) + len(self._by_text) <= HELD_COUNT_MAX:
             return
-        dropped = []
-        for key, held in sorted(self._held.items(), key=lambda item: item[1].used_at):
-            if self._held_bytes <= HELD_BYTES_MAX // 2 and len(self._held) <= HELD_COUNT_MAX // 2:
+        held = {each.slot: each for each in self._by_text.values()}
+        held.update((each.slot, each) for _, each in self._by_object.values())
+        dropped: set[int] = set()
+        for each in sorted(held.values(), key=lambda entry: entry.used_at):
+            if self._held_bytes <= HELD_BYTES_MAX // 2 and len(held) - len(dropped) <= HELD_COUNT_MAX // 4:
                 break
-            self._held_bytes -= held.size_bytes
-            dropped.append(str(held.slot))
-            del self._held[key]
-        self._parts += ("d", ",".join(dropped))
+            self._held_bytes -= each.size_bytes
+            dropped.add(each.slot)
+        self._by_text = {key: each for key, each in self._by_text.items() if each.slot not in dropped}
+        kept = {key: pair for key, pair in self._by_object.items() if pair[1].slot not in dropped}
+        self._by_object = kept if len(kept) <= HELD_COUNT_MAX // 2 else {}
+        self._parts += ("d", ",".join(map(str, dropped)))
 
-    def _by_text(self, how: str, text: str, value: Any) -> int:
-        held = self._held.get((how, text))
+    def _held(self, how: str, text: str) -> _Held:
+        """The entry of a JSON text; long texts aren't compared, their object is what is known."""
+        short = len(text) <= SHORT_TEXT
+        held = self._by_text.get((how, text)) if short else None
         if held is not None:
             held.used_at = self._frame
-            return held.slot
-        return self._add((how, text), how, text, value)
-
-    def _add(self, key: tuple[str, str | int], how: str, text: str, value: Any) -> int:
-        slot = self._next_slot
+            return held
+        held = _Held(self._next_slot, len(text), self._frame)
         self._next_slot += 1
-        self._held[key] = _Held(slot, len(text), self._frame, value)
         self._held_bytes += len(text)
-        self._parts += (how, str(slot), text)
-        return slot
+        self._parts += (how, str(held.slot), text)
+        if short:
+            self._by_text[how, text] = held
+        return held

@@ -57,6 +57,7 @@ def encode(source: str) -> bytes:
     return data
 
 
+@lru_cache(maxsize=4)
 def parse(source: str) -> Node:
     """The root node of `source`, whatever state it is in; raises ExpressionProblem as `encode` does."""
     return _parser().parse(encode(source)).root_node
