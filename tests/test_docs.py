@@ -69,7 +69,7 @@ def test_every_yaml_key_is_in_the_reference() -> None:
 
 
 def test_every_step_type_is_in_the_reference() -> None:
-    """The page names every type, its other spellings and its keys."""
+    """The page has every type with its other spellings and its keys, each with a description in the code."""
     module("gonogo.providers.table")
     headings = re.findall(
         r"^## (\S+)$", (DOCS / "reference" / "step-types.md").read_text(), flags=re.MULTILINE
@@ -77,7 +77,14 @@ def test_every_step_type_is_in_the_reference() -> None:
     providers = reference.providers()
     keys = {key for provider in providers for key in reference.keys_of(provider.config)}
     aliases = {alias for provider in providers for alias in provider.aliases}
+    silent = [
+        f"{provider.name}.{name}"
+        for provider in providers
+        for name, field in provider.config.model_fields.items()
+        if not field.description
+    ]
     assert headings == [provider.name for provider in providers]
+    assert silent == []
     assert (keys | aliases) - in_code("step-types.md") == set()
 
 

@@ -29,9 +29,11 @@ class Config(BaseModel):
     key: str | None = Field(default=None, description="The entry; not needed by clear and list.")
     value: Any = Field(default=None, description="What to write, as it stands.")
     value_js: str | None = Field(default=None, description="JavaScript that computes what to write.")
-    transform: str | None = Field(default=None, description="Template that makes what to write from `value`.")
+    transform: str | None = Field(
+        default=None, description="Template that makes the value (written or read) from `value`."
+    )
     transform_js: str | None = Field(
-        default=None, description="JavaScript that makes what to write from `value`."
+        default=None, description="JavaScript that makes the value (written or read) from `value`."
     )
     namespace: str | None = Field(
         default=None, description="Part of the memory; the run's default when left out."
