@@ -226,7 +226,7 @@ def _outgoing(
     if url.username and "authorization" not in headers:
         headers["authorization"] = _basic(url.username, url.password)
     timeouts = {"connect": limits.connect_s, "read": None, "write": None, "pool": None}
-    extensions = {"timeout": timeouts, "trace": progress.trace, "sni_hostname": url.host}
+    extensions = {"timeout": timeouts, "trace": progress.trace, "sni_hostname": url.raw_host.decode("ascii")}
     pinned = url.copy_with(host=address, username="", password="")
     try:
         return httpx2.Request(
