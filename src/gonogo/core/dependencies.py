@@ -20,15 +20,17 @@ class Refusal(NamedTuple):
 
 
 def needs_at(state: State, step: Step, scope: str) -> tuple[Need, ...]:
-    """The entries of depends_on to be judged in this scope: each fan-out level has its own.
+    """What is to be judged in this scope: each fan-out level has its own entries, and the step whose items come next.
 
-    A step with an `if` looks at all of them before it fans out, since the condition may read any of their outputs.
+    A step with an `if` looks at all of depends_on before it fans out, since the condition may read any of their outputs.
     """
     level = depth(scope)
-    if is_foreign(state, step, scope) or (level == 0 and step.if_condition is not None):
+    if is_foreign(state, step, scope):
         return step.depends_on
-    levels = state.graph.levels[step.name]
-    return tuple(need for need, own in zip(step.depends_on, levels, strict=True) if own == level)
+    graph = state.graph
+    if level == 0 and step.if_condition is not None:
+        return step.depends_on + graph.item_needs[step.name][:1]
+    return graph.needs[step.name][level]
 
 
 def is_foreign(state: State, step: Step, scope: str) -> bool:

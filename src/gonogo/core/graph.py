@@ -9,7 +9,7 @@ class Graph:
     """A plan with its consequences.
 
     `fans[step]`: the forEach steps whose items it runs in, outermost first. `dependents[step]`: who waits for it.
-    `levels[step]`: for each entry of depends_on the fan-out depth at which it can be judged. `members[step]`: for a
+    `levels[step]`: for each entry of depends_on the fan-out depth at which it can be judged; `needs[step]` the same by depth. `members[step]`: for a
     forEach step the steps that run inside its items. `held_back`: steps that run only when something routes to them.
     """
 
@@ -22,6 +22,8 @@ class Graph:
         self.levels = {
             name: tuple(self._level(step, n) for n in step.depends_on) for name, step in self.steps.items()
         }
+        self.item_needs = {name: _item_needs(step, self.fans[name]) for name, step in self.steps.items()}
+        self.needs = {name: self._needs_by_level(step) for name, step in self.steps.items()}
         self.members = {
             name: tuple(other for other in self.steps if name in self.fans[other])
             for name, step in self.steps.items()
@@ -45,9 +47,31 @@ class Graph:
     def _level(self, step: Step, need: Need) -> int:
         return max((self.common(step.name, edge.step) for edge in need.any_of), default=0)
 
+    def _needs_by_level(self, step: Step) -> tuple[tuple[Need, ...], ...]:
+        """For each fan-out depth the needs judged there, the source of the next items included."""
+        own, sources = self.levels[step.name], self.item_needs[step.name]
+        found = []
+        for level in range(len(self.fans[step.name]) + 1):
+            here = tuple(need for need, at in zip(step.depends_on, own, strict=True) if at == level)
+            source = sources[level] if level < len(sources) else None
+            found.append(here if source is None or source in here else (*here, source))
+        return tuple(found)
+
     def expression(self, number: int) -> str:
         """The source of an expression."""
         return self.plan.expressions[number].source
+
+
+def _item_needs(step: Step, fan: tuple[str, ...]) -> tuple[Need, ...]:
+    """The needs that stand for the sources of a step's items: their own edge where the step has one."""
+    return tuple(_need_for(step, parent) for parent in fan)
+
+
+def _need_for(step: Step, parent: str) -> Need:
+    for need in step.depends_on:
+        if any(edge.step == parent for edge in need.any_of):
+            return need
+    return Need((Edge(parent),))
 
 
 def edges(step: Step) -> list[Edge]:

@@ -49,18 +49,25 @@ def _skip_unrouted(turn: Turn) -> bool:
     if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in state.all_nodes()):
         return False
     for name in turn.graph.steps:
-        if name in state.held_back and state.node(name, ROOT) is None:
+        if name in state.held_back and state.node(name, ROOT) is None and _is_missed(turn, name):
             reason = scheduling.stop_reason(state) or "not_routed"
             scheduling.skip(turn, turn.graph.steps[name], ROOT, reason)
             return True
     return False
 
 
+def _is_missed(turn: Turn, name: str) -> bool:
+    """A step that ran inside items only is no skipped step, unless others wait for it outside."""
+    return not turn.state.nodes[name] or bool(turn.graph.dependents[name])
+
+
 def _check_all_done(state: State) -> None:
     """Nothing queued, in flight or timed, but not ended: a bug of the core; stop loudly (core-notes.md 8)."""
     for name in state.graph.steps:
         node = state.node(name, ROOT)
-        if name in state.included and (node is None or not node.settled):
+        if name not in state.included or (node is None and state.nodes[name]):
+            continue
+        if node is None or not node.settled:
             where = "was never looked at" if node is None else f"is {node.status}"
             raise Bug(f"nothing is in flight, but step {name} {where}")
     for node in state.all_nodes():
