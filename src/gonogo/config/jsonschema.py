@@ -18,8 +18,7 @@ from gonogo.provider import Provider
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _REF = "#/$defs/{model}"
-_ANY: dict[str, Any] = {}
-_FREE_KEYS = {"^x-": _ANY}
+_ANY = True  # the schema that everything fits
 
 
 def workflow_schema(providers: Providers) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def workflow_schema(providers: Providers) -> dict[str, Any]:
 def _open_to_free_keys(noun: dict[str, Any]) -> dict[str, Any]:
     """Closed models take `x-` keys."""
     if noun.get("additionalProperties") is False:
-        return {**noun, "patternProperties": dict(_FREE_KEYS)}
+        return {**noun, "patternProperties": {"^x-": _ANY}}
     return noun
 
 
@@ -77,7 +76,7 @@ def _step_schema(engine: dict[str, Any], types: list[tuple[Provider, dict[str, A
     return {
         "type": "object",
         "properties": properties,
-        "patternProperties": dict(_FREE_KEYS),
+        "patternProperties": {"^x-": _ANY},
         "allOf": [_branch(provider, own, properties) for provider, own in types],
         "unevaluatedProperties": False,
     }

@@ -12,7 +12,7 @@ from gonogo.config.compile import Setting, compile_document
 from gonogo.config.drafts import Providers
 from gonogo.config.expressions import CompileExpressions
 from gonogo.config.files import Reader, as_document, named_files
-from gonogo.config.nodes import Mapping
+from gonogo.config.nodes import Mapping, Scalar
 from gonogo.config.yaml import parse
 from gonogo.core.plan import Plan
 from gonogo.errors import Bug, ConfigError, Problem
@@ -91,41 +91,61 @@ class _Work:
     def _workflows(
         self, document: Mapping, folder: Path | None, notes: Collector, chain: tuple[Path, ...]
     ) -> dict[str, Plan]:
+        """Imported workflow files by id, and those that steps name by path under that path."""
         made: dict[str, Plan] = {}
         for named in named_files(document, "imports", notes):
-            # An import of an extended file is meant from that file's folder.
-            base = self._reader.shown_from.joinpath(named.source.file).parent if folder else None
-            path = self._reader.resolve(named, base, notes, "imports")
-            if path is None:
-                continue
-            if Path(os.path.realpath(path)) in chain or len(chain) > IMPORTS_DEPTH_MAX:
-                message = f"these files import each other, or more than {IMPORTS_DEPTH_MAX} deep"
-                notes.add_at("error", "imports.cycle", message, named, ("imports",))
-                continue
-            self._import(path, made, notes, chain)
+            read = self._read(named, "imports", folder, notes, chain)
+            if read is not None:
+                _register(*read, made, notes)
+        for named in _configs_of_steps(document):
+            read = self._read(named, "config", folder, notes, chain) if named.text not in made else None
+            if read is not None:
+                made[named.text] = read[1]
         return made
 
-    def _import(self, path: Path, made: dict[str, Plan], notes: Collector, chain: tuple[Path, ...]) -> None:
+    def _read(
+        self, named: Scalar, key: str, folder: Path | None, notes: Collector, chain: tuple[Path, ...]
+    ) -> tuple[Mapping, Plan] | None:
+        """The workflow file that `named` means, seen from the folder of the file it is written in."""
+        base = self._reader.shown_from.joinpath(named.source.file).parent if folder else None
+        path = self._reader.resolve(named, base, notes, key)
+        if path is None:
+            return None
+        if Path(os.path.realpath(path)) in chain or len(chain) > IMPORTS_DEPTH_MAX:
+            message = f"these files run each other, or are more than {IMPORTS_DEPTH_MAX} deep"
+            notes.add_at("error", f"{key}.cycle", message, named, (key,))
+            return None
         try:
             document = self._reader.read(path)
             plan, problems = self.plan_of(document, path, chain)
         except ConfigError as error:
             notes.found.extend(error.problems)
-            return
+            return None
         notes.found.extend(problems)
-        given = document.get("id")
-        identity = getattr(given, "value", None)
-        if not isinstance(identity, str) or not identity:
-            notes.add_at(
-                "error", "imports.id", "a workflow file needs an id:", document, ("imports",), "add id: name"
-            )
-        elif identity in made:
-            notes.add_at(
-                "error",
-                "imports.twice",
-                f"two workflow files have the id {identity[:80]!r}",
-                document,
-                ("imports",),
-            )
-        else:
-            made[identity] = plan
+        return document, plan
+
+
+def _register(document: Mapping, plan: Plan, made: dict[str, Plan], notes: Collector) -> None:
+    """Keep an imported plan under its id."""
+    identity = getattr(document.get("id"), "value", None)
+    if not isinstance(identity, str) or not identity:
+        message = "a workflow file needs an id"
+        notes.add_at("error", "imports.id", message, document, ("imports",), "add id: name")
+    elif identity in made:
+        message = f"two workflow files have the id {identity[:80]!r}"
+        notes.add_at("error", "imports.twice", message, document, ("imports",))
+    else:
+        made[identity] = plan
+
+
+def _configs_of_steps(document: Mapping) -> list[Scalar]:
+    """The paths that steps of type workflow name under `config`."""
+    steps = document.get("steps")
+    nodes = [entry.node for entry in steps.entries.values()] if isinstance(steps, Mapping) else []
+    found: list[Scalar] = []
+    for node in nodes:
+        kind = node.get("type") if isinstance(node, Mapping) else None
+        path = node.get("config") if isinstance(node, Mapping) else None
+        if isinstance(kind, Scalar) and kind.value == "workflow" and isinstance(path, Scalar) and path.value:
+            found.append(path)
+    return found

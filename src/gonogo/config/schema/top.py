@@ -18,8 +18,10 @@ from gonogo.config.schema.base import (
 )
 from gonogo.config.schema.blocks import Fail, FailureConditions
 
+
 # Validated like a written `{}`: an instance made here would build its class's validator at import.
-_EMPTY: Any = {}
+def _empty() -> Any:
+    return {}
 
 
 class RoutingDefaults(Noun):
@@ -33,7 +35,7 @@ class Routing(Noun):
 
     max_loops: Count = Field(default=10, description="Most routed re-entries per scope.")
     defaults: RoutingDefaults = Field(
-        default=_EMPTY, validate_default=True, description="Base of steps' blocks."
+        default_factory=_empty, validate_default=True, description="Base of steps' blocks."
     )
 
 
@@ -116,16 +118,16 @@ class Document(Noun):
         default_factory=list, description="What a workflow file gives, by name."
     )
     routing: Routing = Field(
-        default=_EMPTY, validate_default=True, description="Limits and defaults of routing."
+        default_factory=_empty, validate_default=True, description="Limits and defaults of routing."
     )
-    limits: Limits = Field(default=_EMPTY, validate_default=True, description="Limits of a run.")
+    limits: Limits = Field(default_factory=_empty, validate_default=True, description="Limits of a run.")
     max_parallelism: Positive = Field(default=3, description="Steps at a time.")
     max_ai_concurrency: Positive | None = Field(default=None, description="Model calls at a time.")
     fail_fast: bool = Field(default=False, description="Start nothing new after a final failure.")
     fail_if: Condition | None = Field(default=None, description="Checked after every step; never gates.")
     failure_conditions: FailureConditions = Field(default_factory=dict, description="Detectors of all steps.")
     tag_filter: TagFilter = Field(
-        default=_EMPTY, validate_default=True, description="Which steps run, by tag."
+        default_factory=_empty, validate_default=True, description="Which steps run, by tag."
     )
     env: Env = Field(default_factory=dict, description="Environment of all steps.")
     memory: Memory | None = Field(default=None, description="The run's memory.")
