@@ -28,6 +28,8 @@ _VALUELESS = frozenset(
         "generator_function_declaration",
         "class_declaration",
         "empty_statement",
+        "break_statement",
+        "continue_statement",
         "comment",
     )
 )
