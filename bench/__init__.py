@@ -1,0 +1,1 @@
+"""Measures gonogo against the budgets of docs/project/budgets.md: `make bench`. No part of the package."""
