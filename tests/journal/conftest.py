@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from gonogo.core.commands import Ask, Command, Evaluate, SetTimer, StartCall
 from gonogo.core.decisions import Ended
-from gonogo.core.events import CallDone, RunStarted
+from gonogo.core.events import AnyEvent, CallDone, Evaluated, Event, RunStarted, TimerFired
+from gonogo.core.machine import advance, begin
 from gonogo.core.plan import Plan, Step
+from gonogo.expressions.results import Failure, Value
 from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.records import Record
@@ -42,3 +48,52 @@ def disk(tmp_path: Path) -> JsonlRuns:
 def runs(request: pytest.FixtureRequest, disk: JsonlRuns) -> Runs:
     """Every place that keeps runs, in turn."""
     return MemoryRuns() if request.param == "memory" else disk
+
+
+@pytest.fixture
+def drive() -> Callable[..., list[Record]]:
+    """Runs a plan through the core with made-up results and gives the records; time goes on by 10 ms an event.
+
+    `outcome(command)` is the event that ends a call, or the output of one that works; `value(ask)` what an
+    expression gives.
+    """
+    return _drive
+
+
+def _drive(
+    plan: Plan,
+    outcome: Callable[[StartCall], Any] = lambda command: None,
+    value: Callable[[Ask], Any] = lambda ask: True,
+    events: Sequence[AnyEvent] = (),
+    **started: Any,
+) -> list[Record]:
+    start = RunStarted(run_id="r", plan=plan, started_at_ms=1_700_000_000_000, **started)
+    state = begin(start)
+    records: list[Record] = []
+    waiting: deque[AnyEvent] = deque([start])
+    more = deque(events)
+    while waiting or more:
+        event = waiting.popleft() if waiting else more.popleft()
+        event = msgspec.structs.replace(event, at=max(event.at, len(records) / 100))
+        step = advance(state, event)
+        records.append(Record(len(records), 0.0, event, step.decisions))
+        for command in step.commands:
+            waiting.extend(_answer(command, outcome, value))
+    return records
+
+
+def _answer(command: Command, outcome: Callable[..., Any], value: Callable[..., Any]) -> list[AnyEvent]:
+    if isinstance(command, StartCall):
+        result = outcome(command)
+        return [result if isinstance(result, Event) else CallDone(call=command.call, output=result)]
+    if isinstance(command, Evaluate):
+        results = tuple(value(ask) for ask in command.asks)
+        return [Evaluated(batch=command.batch, results=tuple(map(as_result, results)))]
+    if isinstance(command, SetTimer):
+        return [TimerFired(at=command.due_s, timer=command.timer)]
+    return []
+
+
+def as_result(value: Any) -> Any:
+    """A result as it is, or a value as a result."""
+    return value if isinstance(value, Value | Failure) else Value(value)

@@ -73,7 +73,7 @@ REFUSED = {
     "a function": (len, "type builtin_function_or_method"),
     "an int of 5,000 digits": ({"n": 10**5000}, "output.n is an integer of more than 4300 digits"),
     "201 levels": (nested(DEPTH_MAX + 1), "nested deeper than 200"),
-    "keys that become equal": (dict([("\ud800", 1), ("\ud801", 2)]), "keys differ only in bytes"),
+    "keys that become equal": ({"\ud800": 1} | {"\ud801": 2}, "keys differ only in bytes"),
     "UNSET inside": ([UNSET], r"output\[0\] .* UnsetType"),
 }
 

@@ -1,0 +1,103 @@
+"""Why: the life of a step, or of a whole run, as sentences from its records, with the values that were read.
+
+What `explain` prints. The sentences are the decisions' own (`core/decisions.py`); nothing is reconstructed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from gonogo.core import decisions as d
+from gonogo.core.events import RunStarted
+from gonogo.core.plan import Plan
+from gonogo.journal.records import Record
+
+__all__ = ["Line", "story"]
+
+_UNTOLD = (d.Asked, d.Settled, d.TimerCleared, d.Completed)
+"""Bookkeeping: recorded so that a state can be rebuilt, no news to a person."""
+
+
+class Line(Struct, frozen=True, omit_defaults=True):
+    """One sentence. `at_s` is the run's clock; `step` is empty for what concerns the whole run.
+
+    `expression` is the source that was judged and `evidence` the values it read, as path → value.
+    """
+
+    seq: int
+    at_s: float
+    text: str
+    step: str = ""
+    scope: str = ""
+    kind: str = ""
+    expression: str | None = None
+    evidence: dict[str, Any] = {}
+
+
+def story(records: Iterable[Record], step: str | None = None, scope: str | None = None) -> list[Line]:
+    """What happened to a step (in one scope, or all of them), or without a step everything, in the order it
+    happened.
+
+    A step's story includes what others decided about it: why it was left out, who routed to it, what stopped
+    it.
+    """
+    plan: Plan | None = None
+    lines: list[Line] = []
+    for record in records:
+        if isinstance(record.event, RunStarted):
+            plan = record.event.plan
+        for decision in record.decisions:
+            lines.extend(_lines(record, decision, plan, step, scope))
+    return lines
+
+
+def _lines(
+    record: Record, decision: d.AnyDecision, plan: Plan | None, step: str | None, scope: str | None
+) -> Iterator[Line]:
+    if isinstance(decision, _UNTOLD):
+        return
+    text = decision.sentence() if step is None else _about(decision, step, scope)
+    if text is None:
+        return
+    expression = None
+    if isinstance(decision, d.Judged) and plan is not None:
+        expression = plan.expressions[decision.expression].source
+    yield Line(
+        record.seq,
+        record.event.at,
+        text,
+        getattr(decision, "step", None) or "",
+        getattr(decision, "scope", ""),
+        str(decision.__struct_config__.tag),
+        expression,
+        getattr(decision, "evidence", {}),
+    )
+
+
+def _about(decision: d.AnyDecision, step: str, scope: str | None) -> str | None:
+    """The sentence if it is about the step, from its point of view; None if it isn't."""
+    if isinstance(decision, d.Planned):
+        return _planned(decision, step)
+    if isinstance(decision, d.Stopping):
+        return decision.sentence()
+    if isinstance(decision, d.Finished):
+        waits = decision.parked and step in {place.partition("@")[0] for place in decision.because}
+        return decision.sentence() if waits or step in decision.because else None
+    if getattr(decision, "step", None) == step and scope in (None, getattr(decision, "scope", None)):
+        return decision.sentence()
+    if isinstance(decision, d.Routed):
+        members = {where for name, where in decision.members if name == step}
+        asked = bool(members) if scope is None else scope in members
+        return f"asked to run by {decision.step} ({decision.trigger}, {decision.action})" if asked else None
+    return None
+
+
+def _planned(decision: d.Planned, step: str) -> str | None:
+    if step in decision.excluded:
+        return f"left out: {decision.excluded[step]}"
+    if step in decision.held_back:
+        return "planned, but waits until something routes to it"
+    return "planned" if step in decision.included else None
