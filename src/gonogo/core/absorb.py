@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msgspec import structs
+
 from gonogo.core import events as e
 from gonogo.core.memory import apply_operation
 from gonogo.core.state import State
@@ -63,8 +65,7 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
 
 
 def _with_output(event: e.CallDone, output: Any) -> e.CallDone:
-    return e.CallDone(at=event.at, call=event.call, output=output, issues=event.issues, meta=event.meta,
-                      schema_errors=event.schema_errors, content=event.content, inputs=event.inputs, effect=event.effect)  # fmt: skip
+    return structs.replace(event, output=output)
 
 
 def _left(state: State, event: e.CallParked | e.CallLost) -> None:

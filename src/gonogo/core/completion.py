@@ -28,7 +28,7 @@ def follow_up(turn: Turn, node: Node) -> None:
 
 
 def finish_group(turn: Turn, parent: Node) -> None:
-    """When a forEach step and all its map descendants in this scope are complete, its on_finish speaks (semantics.md 8)."""
+    """on_finish speaks when a forEach step and all its map descendants in this scope are complete (semantics.md 8)."""
     if not parent.complete or parent.trigger is not None or not _group_complete(turn, parent):
         return
     if parent.outcome == "skipped" or turn.state.stopping:

@@ -35,17 +35,11 @@ def error_issue(step: str, scope: str, construct: str, message: str, *, severity
 
 def check(turn: Turn, node: Node) -> None:
     """After a call: ask for guarantees and detectors, or conclude at once when there are none."""
-    step, plan = turn.step(node), turn.graph.plan
-    asks = [("guarantee", number) for number in step.guarantee]
-    if plan.fail_if is not None:
-        asks.append(("global_fail_if", plan.fail_if))
-    if step.fail_if is not None:
-        asks.append(("fail_if", step.fail_if))
-    asks += [("condition", condition.expression) for condition in conditions(turn, step)]
-    if not asks:
-        conclude(turn, node, (), ())
+    asks = turn.graph.checks[node.step]
     for construct, number in asks:
         turn.ask(node.step, node.scope, construct, number)
+    if not asks:
+        conclude(turn, node, (), ())
 
 
 def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
@@ -56,25 +50,16 @@ def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
     end(turn, node, findings)
 
 
-def conditions(turn: Turn, step: Step) -> list[FailureCondition]:
-    """Global failure conditions, then the step's own; one of the step replaces a global one of its name (spec C.7 R7)."""
-    own = {condition.name for condition in step.failure_conditions}
-    return [c for c in turn.graph.plan.failure_conditions if c.name not in own] + list(
-        step.failure_conditions
-    )
-
-
 def conclude(turn: Turn, node: Node, asks: Sequence[Ask], results: Sequence[Result]) -> None:
     """Put together what the call, the schema, the guarantees and the detectors say, and end the execution."""
     step = turn.step(node)
     findings = Findings(turn, node, step)
     findings.add_call()
-    answers = [(ask, judge(turn, ask, result), result) for ask, result in zip(asks, results, strict=True)]
-    for ask, answer, result in answers:
+    judged = [(ask, judge(turn, ask, result), result) for ask, result in zip(asks, results, strict=True)]
+    for ask, answer, result in judged:
         findings.add_answer(ask, answer, result)
-    for condition, answer in zip(
-        conditions(turn, step), [a for k, a, _ in answers if k.construct == "condition"], strict=False
-    ):
+    of_conditions = [answer for ask, answer, _ in judged if ask.construct == "condition"]
+    for condition, answer in zip(turn.graph.conditions[step.name], of_conditions, strict=False):
         findings.add_condition(condition, answer)
     end(turn, node, findings)
 

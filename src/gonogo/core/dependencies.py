@@ -20,7 +20,7 @@ class Refusal(NamedTuple):
 
 
 def needs_at(state: State, step: Step, scope: str) -> tuple[Need, ...]:
-    """What is to be judged in this scope: each fan-out level has its own entries, and the step whose items come next.
+    """What is to be judged in this scope: each fan-out level has its own entries, and the source of the next items.
 
     A step with an `if` looks at all of depends_on before it fans out, since the condition may read any of their outputs.
     """
@@ -38,6 +38,8 @@ def is_foreign(state: State, step: Step, scope: str) -> bool:
     if not scope:
         return False
     fan = state.graph.fans[step.name]
+    if len(fan) == 1 and "/" not in scope:
+        return scope[: scope.rindex("#")] != fan[0]
     return parents(scope) != fan[: depth(scope)]
 
 

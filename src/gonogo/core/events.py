@@ -24,8 +24,8 @@ class Event(Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=T
 class RunStarted(Event, frozen=True, tag="run_started"):
     """The first event: everything a journal needs to stand alone (semantics.md 12).
 
-    `trigger` is the event as expressions see it ({name, action, …}) or None for no event; `context` holds pr, files, branch
-    and the like; `env` is already filtered; `requested` limits the run to these steps and what they depend on.
+    `trigger` is the event as expressions see it ({name, action, …}) or None for no event; `context` holds pr, files,
+    branch and the like; `env` is already filtered; `requested` limits the run to these steps and what they depend on.
     """
 
     run_id: str

@@ -1,6 +1,6 @@
-"""Evidence: the values an expression read, found by walking the names it could see along the paths the analyser found.
+"""Evidence: the values an expression read, found by walking the names it saw along the paths the analyser found.
 
-Kept small, since every decision carries some: at most 12 paths, texts cut at 200 characters, lists and maps as their size.
+Kept small, since every decision carries some: at most 12 paths, texts cut at 200 characters, lists and maps as a size.
 """
 
 from __future__ import annotations

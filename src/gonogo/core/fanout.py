@@ -1,7 +1,7 @@
 """Fan-outs: one step over the items of a forEach, in scopes of their own, with a window of open items.
 
-Items are opened as room appears, so a fan-out over a hundred thousand items keeps no hundred thousand waiting steps. Which items
-are open follows from the state and isn't recorded.
+Items are opened as room appears, so a fan-out over a hundred thousand items keeps no hundred thousand waiting steps.
+Which items are open follows from the state and isn't recorded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def waits_per_item(turn: Turn, node: Node) -> bool:
 
 
 def look_for_items(turn: Turn, node: Node) -> None:
-    """After the start of a fan-out or a resume: find the items that may be opened, then open as many as there is room for."""
+    """After the start of a fan-out or a resume: find the items that may be opened, and open what there is room for."""
     fan = node.fan
     if fan is None:
         return

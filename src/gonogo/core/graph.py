@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from gonogo.core.plan import Block, Edge, Need, Plan, Step
+from gonogo.core.plan import Block, Edge, FailureCondition, Need, Plan, Step
 
 
 class Graph:
     """A plan with its consequences.
 
     `fans[step]`: the forEach steps whose items it runs in, outermost first. `dependents[step]`: who waits for it.
-    `levels[step]`: for each entry of depends_on the fan-out depth at which it can be judged; `needs[step]` the same by depth. `members[step]`: for a
-    forEach step the steps that run inside its items. `held_back`: steps that run only when something routes to them.
+    `levels[step]`: for each entry of depends_on the fan-out depth at which it can be judged; `needs[step]` the same by
+    depth. `members[step]`: for a forEach step the steps that run inside its items. `checks[step]`: what is judged after
+    each call. `held_back`: steps that run only when something routes to them.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -34,6 +35,8 @@ class Graph:
             for name in self.steps
         }
         self.held_back = _held_back(plan)
+        self.conditions = {name: _conditions(plan, step) for name, step in self.steps.items()}
+        self.checks = {name: self._checks(step) for name, step in self.steps.items()}
 
     def common(self, one: str, other: str) -> int:
         """How many fan-out levels two steps share."""
@@ -46,6 +49,16 @@ class Graph:
 
     def _level(self, step: Step, need: Need) -> int:
         return max((self.common(step.name, edge.step) for edge in need.any_of), default=0)
+
+    def _checks(self, step: Step) -> tuple[tuple[str, int], ...]:
+        """What is judged after each call of a step, as construct and expression, in the order of the rules."""
+        found = [("guarantee", number) for number in step.guarantee]
+        if self.plan.fail_if is not None:
+            found.append(("global_fail_if", self.plan.fail_if))
+        if step.fail_if is not None:
+            found.append(("fail_if", step.fail_if))
+        found += [("condition", condition.expression) for condition in self.conditions[step.name]]
+        return tuple(found)
 
     def _needs_by_level(self, step: Step) -> tuple[tuple[Need, ...], ...]:
         """For each fan-out depth the needs judged there, the source of the next items included."""
@@ -60,6 +73,12 @@ class Graph:
     def expression(self, number: int) -> str:
         """The source of an expression."""
         return self.plan.expressions[number].source
+
+
+def _conditions(plan: Plan, step: Step) -> tuple[FailureCondition, ...]:
+    """Global failure conditions, then the step's own, which replace global ones of their name (spec C.7 R7)."""
+    own = {condition.name for condition in step.failure_conditions}
+    return (*(c for c in plan.failure_conditions if c.name not in own), *step.failure_conditions)
 
 
 def _item_needs(step: Step, fan: tuple[str, ...]) -> tuple[Need, ...]:

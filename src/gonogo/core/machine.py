@@ -1,4 +1,4 @@
-"""`advance`: one event in, decisions and commands out. Picks the handler, settles what follows, collects; no policy here.
+"""`advance`: one event in, decisions and commands out. Picks the handler, settles what follows; no policy in here.
 
 Same state and event in: same decisions and commands out, in another process and on another day (law 1).
 """

@@ -14,6 +14,7 @@ from gonogo.core import reruns, scheduling
 from gonogo.core.backoff import delay_s
 from gonogo.core.budgets import loops_refusal
 from gonogo.core.dependencies import group_parent
+from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Block, Target
 from gonogo.core.state import Node
@@ -165,8 +166,21 @@ def route(
             reentry,
         )  # fmt: skip
     )
+    for member in members:
+        abandon_waits(turn, state.existing(*member))
     turn.routed.extend(members)
     return True
+
+
+def abandon_waits(turn: Turn, node: Node) -> None:
+    """A fan-out that is to run again waits for its running items only, not for timers and persons."""
+    for item in items_in_order(turn.state, node) if node.status == life.EXPANDING and node.requested else ():
+        if item is not None and item.status in (life.BACKING_OFF, life.HOLDING, life.REMEDIATING):
+            turn.clear_timer(item)
+            rest = scheduling.rest_of(turn, item.step, item.scope)
+            turn.decide(
+                d.Ended(item.step, item.scope, "cancelled", "superseded", item.fault, item.issues, rest)
+            )
 
 
 def runs_are_complete(turn: Turn, node: Node) -> bool:

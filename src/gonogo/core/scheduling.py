@@ -147,6 +147,9 @@ def start_ready(turn: Turn) -> bool:
         if entry is None:
             break
         left_queue(turn, *entry)
+        if state.stopping and not may_still_run(state, turn.graph.steps[entry[0]]):
+            turn.refills[entry[0], enclosing(entry[1])] = None
+            continue
         node = state.node(*entry)
         if node is None or node.status in (life.PENDING, life.CLEARED):
             begin(turn, *entry)

@@ -45,8 +45,8 @@ class Node:
     __slots__ = (
         "arguments", "attempt", "attempts", "because", "call", "complete", "content", "ended_at", "event", "execution",
         "fan", "fault", "hold", "inputs", "issues", "items", "meta", "outcome", "output", "reason", "requested",
-        "requester", "result", "retries", "retrying", "scope", "settled", "started_at", "status", "step", "timer", "trigger",
-        "waits_for", "wave",
+        "requester", "result", "retries", "retrying", "scope", "settled", "started_at", "status", "step", "timer",
+        "trigger", "waits_for", "wave",
     )  # fmt: skip
 
     def __init__(self, step: str, scope: str) -> None:

@@ -1,7 +1,7 @@
 """One turn of the core: the decisions taken about one event, applied as they are taken, and the commands they mean.
 
-The modules that decide share a `Turn` and nothing else. Work that follows from a decision (a settled step lets others start)
-goes on a list instead of the call stack, so a chain of ten thousand steps needs no deeper stack than one of ten.
+The modules that decide share a `Turn` and nothing else. Work that follows from a decision (a settled step lets others
+start) goes on a list instead of the call stack, so a chain of ten thousand steps needs no deeper stack than one of ten.
 """
 
 from __future__ import annotations

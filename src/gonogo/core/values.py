@@ -1,7 +1,7 @@
 """The names an expression or a template sees: one superset scope for every construct (spec B.2 D, B.3 D).
 
-Everything is computed when it is read, from the state as it is at that moment. Values are handed out as they are stored and must
-not be changed by the reader; the sandbox and the templates work on copies or frozen mirrors.
+Everything is computed when it is read, from the state as it is at that moment. Values are handed out as they are stored
+and must not be changed by the reader; the sandbox and the templates work on copies or frozen mirrors.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _null(value: Any) -> Any:
 
 
 def _output(names: Names) -> Any:
-    """The step's own result, unchanged, in every construct; an object without `issues` shows its findings there (B.4 D)."""
+    """The step's own result, unchanged; an object without `issues` of its own shows its findings there (B.4 D)."""
     node = names.node
     if node is None:
         return None

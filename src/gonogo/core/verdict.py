@@ -87,6 +87,8 @@ def failures(state: State) -> list[str]:
     found.update((step or "plan", None) for step, _ in state.breaches)
     if state.stopping in ("cancelled", "cancelled_hard"):
         found["cancelled"] = None
+    elif state.stopping == "halted":
+        found[state.stopped_by or "halted"] = None
     return list(found)
 
 
