@@ -16,7 +16,7 @@ def loops_refusal(state: State, node: Node, target: str) -> Refused | None:
     path = " → ".join(cycle_through(state, node.scope, node.step, target))
     issue = Issue(
         rule_id=f"{node.step}/routing/loop_budget_exceeded",
-        message=f"step {node.step} may not route to {target} again: all {allowed} loops of this scope are used up ({path})",
+        message=f"step {node.step} may not route to {target} again: this scope has used its {allowed} loops ({path})",
         check_name=node.step,
         scope=node.scope or None,
         engine=True,

@@ -8,7 +8,7 @@ from gonogo.core.plan import Effects
 
 
 class Ask(Struct, frozen=True):
-    """One evaluation wanted: an expression, by its number, for a `construct` (if, assume, when…) of a step in a scope."""
+    """One evaluation wanted: an expression, by its number, for a construct (if, assume, when…) of a step."""
 
     step: str
     scope: str

@@ -22,7 +22,7 @@ class Refusal(NamedTuple):
 def needs_at(state: State, step: Step, scope: str) -> tuple[Need, ...]:
     """What is to be judged in this scope: each fan-out level has its own entries, and the source of the next items.
 
-    A step with an `if` looks at all of depends_on before it fans out, since the condition may read any of their outputs.
+    A step with an `if` looks at all of depends_on before it fans out, since the condition may read any of them.
     """
     level = depth(scope)
     if is_foreign(state, step, scope):

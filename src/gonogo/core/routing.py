@@ -164,7 +164,7 @@ def route(
             arguments,
             event,
             reentry,
-        )  # fmt: skip
+        )
     )
     for member in members:
         abandon_waits(turn, state.existing(*member))
