@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from gonogo.journal.records import FORMAT_VERSION, Record
 
-__all__ = ["LineDamaged", "NewerFormat", "check_format", "decode_line", "encode_line"]
+__all__ = ["LineDamaged", "NewerFormat", "check_format", "decode_line", "encode_line", "unsealed"]
 
 _SEAL = b',"crc":"'
 _SEAL_LENGTH = len(_SEAL) + len('01234567"}')
@@ -63,7 +63,7 @@ def decode_line(line: bytes) -> Record:
         NewerFormat: the line is whole, but says what this version has no words for.
     """
     line = line.removesuffix(b"\n")
-    body = _unsealed(line)
+    body = unsealed(line)
     try:
         return _decode(body)
     except msgspec.ValidationError as error:
@@ -80,7 +80,7 @@ def check_format(first_line: bytes) -> None:
         NewerFormat: its format is newer than this version's.
     """
     try:
-        event = _decode_head(_unsealed(first_line.removesuffix(b"\n"))).event
+        event = _decode_head(unsealed(first_line.removesuffix(b"\n"))).event
     except msgspec.DecodeError as error:
         raise LineDamaged(str(error)) from error
     if event.format_version > FORMAT_VERSION:
@@ -88,7 +88,7 @@ def check_format(first_line: bytes) -> None:
         raise NewerFormat(f"format {event.format_version}{by}; this version reads up to {FORMAT_VERSION}")
 
 
-def _unsealed(line: bytes) -> bytes:
+def unsealed(line: bytes) -> bytes:
     """The JSON that was sealed: one brace less on the way in, one more on the way out."""
     body, seal = line[:-_SEAL_LENGTH], line[-_SEAL_LENGTH:]
     if not seal.startswith(_SEAL):

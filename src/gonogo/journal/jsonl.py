@@ -29,6 +29,7 @@ __all__ = ["JsonlJournal", "JsonlRuns"]
 
 JOURNAL = "journal.jsonl"
 TORN = "journal.torn"
+LOCK = "lock"
 _APPEND = os.O_RDWR | os.O_APPEND
 
 
@@ -52,7 +53,7 @@ class JsonlRuns:
         with files.system_errors("create", path):
             files.make_folder(home)
             files.real_folder(home)
-            lock = files.Lock(home / "lock", run_id)
+            lock = files.Lock(home / LOCK, run_id)
             try:
                 descriptor = self._new_file(path)
             except BaseException:
@@ -70,7 +71,7 @@ class JsonlRuns:
         home = self._known(run_id)
         path = home / JOURNAL
         with files.system_errors("open", path):
-            lock = files.Lock(home / "lock", run_id)
+            lock = files.Lock(home / LOCK, run_id)
             try:
                 descriptor = files.open_file(path, _APPEND)
             except BaseException:

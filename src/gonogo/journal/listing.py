@@ -1,0 +1,141 @@
+"""What `gonogo runs` lists, read from the first and last lines of the journals.
+
+There is no index to build, trust, lock or repair: a few dozen microseconds a run are cheaper than a database
+that has to be kept in step with the files. A journal that can't be read is listed with its reason instead of
+being left out.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gonogo.core.decisions import Finished
+from gonogo.errors import JournalError
+from gonogo.journal import files
+from gonogo.journal.codec import LineDamaged, NewerFormat, check_format, decode_line, unsealed
+from gonogo.journal.jsonl import JOURNAL, LOCK, JsonlRuns
+from gonogo.journal.records import Record
+
+__all__ = ["Summary", "summaries", "summary"]
+
+_CHUNK_BYTES = 8192
+
+
+class Summary(Struct, frozen=True):
+    """A run in one line. Times are Unix time in milliseconds.
+
+    `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it) or unreadable (`note`
+    says why).
+    `ended_at_ms` is when the last record was made, None while the run is running.
+    """
+
+    run_id: str
+    status: str
+    workflow: str = ""
+    event: str | None = None
+    started_at_ms: int = 0
+    ended_at_ms: int | None = None
+    parent: str | None = None
+    note: str | None = None
+
+
+class _Plan(Struct):
+    name: str = ""
+
+
+class _Start(Struct):
+    """Of a first record, what a list shows; the rest of the plan is skipped without being built."""
+
+    plan: _Plan
+    started_at_ms: int = 0
+    trigger: dict[str, Any] | None = None
+    parent: dict[str, Any] | None = None
+
+
+class _First(Struct):
+    event: _Start
+
+
+_decode_first = msgspec.json.Decoder(_First).decode
+
+
+def summaries(runs: JsonlRuns) -> list[Summary]:
+    """Every run in the folder, the latest first; runs that began in the same millisecond by id. Raises
+    JournalError.
+    """
+    found = [summary(runs, run_id) for run_id in runs.ids()]
+    return sorted(found, key=lambda one: (-one.started_at_ms, one.run_id))
+
+
+def summary(runs: JsonlRuns, run_id: str) -> Summary:
+    """One run; what can't be read is told in `note`."""
+    home = runs.folder / run_id
+    try:
+        with files.system_errors("read", home / JOURNAL):
+            first, last = _ends(home / JOURNAL)
+        start = _decode_first(first).event
+    except (JournalError, LineDamaged, NewerFormat, msgspec.DecodeError) as error:
+        return Summary(run_id, "unreadable", note=str(error))
+    status = _status(last, home)
+    return Summary(
+        run_id,
+        status,
+        start.plan.name,
+        _text(start.trigger, "name"),
+        start.started_at_ms,
+        None if status == "running" else round(last.at * 1000),
+        _text(start.parent, "run_id"),
+    )
+
+
+def _status(last: Record, home: Path) -> str:
+    """The verdict stands until another event is recorded, so it is in the last record or there is none."""
+    for decision in last.decisions:
+        if isinstance(decision, Finished):
+            return decision.verdict
+    return "running" if files.is_held(home / LOCK) else "interrupted"
+
+
+def _text(mapping: dict[str, Any] | None, key: str) -> str | None:
+    value = mapping.get(key) if mapping else None
+    return value if isinstance(value, str) else None
+
+
+def _ends(path: Path) -> tuple[bytes, Record]:
+    """The first line's JSON and the last whole record. Raises OSError, LineDamaged, NewerFormat."""
+    descriptor = files.open_file(path, os.O_RDONLY)
+    try:
+        size = os.fstat(descriptor).st_size
+        first = _first_line(descriptor, size)
+        check_format(first)
+        return unsealed(first.removesuffix(b"\n")), decode_line(_last_line(descriptor, size))
+    finally:
+        os.close(descriptor)
+
+
+def _first_line(descriptor: int, size: int) -> bytes:
+    """The first line with its end; twice as much is read until it is there."""
+    length = _CHUNK_BYTES
+    while True:
+        data = os.pread(descriptor, length, 0)
+        end = data.find(b"\n")
+        if end >= 0 or length >= size:
+            return data[: end + 1] if end >= 0 else data
+        length *= 2
+
+
+def _last_line(descriptor: int, size: int) -> bytes:
+    """The last line that has an end: what comes after it is torn, or being written."""
+    length = _CHUNK_BYTES
+    while True:
+        data = os.pread(descriptor, length, max(0, size - length))
+        end = data.rfind(b"\n")
+        start = data.rfind(b"\n", 0, end) if end > 0 else -1
+        if start >= 0 or length >= size:
+            return data[start + 1 : end + 1] if end >= 0 else data
+        length *= 2
