@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from tests.expressions.corpus import DATA, grown, picked
 
 from gonogo.expressions.results import Failure, Result, Value
@@ -18,13 +16,6 @@ EXCEPTIONS = {
     "Math.cbrt(27)": "the engine's cube root is off by one unit in the last place",
 }
 """Where the sandbox differs from Node, and why."""
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox(now_ms=0.0)
-    yield made
-    made.close()
 
 
 def shown(result: Result) -> str:

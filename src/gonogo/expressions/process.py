@@ -23,6 +23,7 @@ from gonogo.expressions.frames import pack, unpack
 
 SPIN_S = 50e-6
 LOADING_S = 10.0
+LOOK_EVERY_S = 0.05  # the child says in shared memory when a run starts; that wakes nobody
 REPLY_BYTES_MAX = 256 << 20
 ENGINE_IS_WRONG = 3
 _CHUNK_BYTES = 1 << 18
@@ -207,7 +208,7 @@ class Child:
             waiting.register(descriptor, select.POLLIN)
         for descriptor in writes:
             waiting.register(descriptor, select.POLLOUT)
-        waiting.poll(max(1, int(left_s * 1000)))
+        waiting.poll(max(1, int(min(left_s, LOOK_EVERY_S) * 1000)))
         return None
 
     async def _pause_async(self, descriptor: int, writing: bool, limits_s: Sequence[float]) -> Died | None:
@@ -216,6 +217,6 @@ class Child:
         left_s = self._left_s(limits_s)
         if left_s <= 0:
             return self._died(hung=True)
-        with anyio.move_on_after(left_s):
+        with anyio.move_on_after(min(left_s, LOOK_EVERY_S)):
             await (anyio.wait_writable(descriptor) if writing else anyio.wait_readable(descriptor))
         return None

@@ -58,6 +58,19 @@ def limit_process() -> None:
             continue  # a platform that can't set this one still has the engine's own limits
 
 
+def head(parameters: str) -> str:
+    """How a function starts: data names are constants, so that assigning to one is an error (case EXP-3)."""
+    names = parameters.split(",") if parameters else []
+    given = ["$c" + str(position) for position in range(len(names))]
+    constants = [name + "=" + value for name, value in zip(names, given, strict=True)]
+    return (
+        "(function("
+        + ",".join(given)
+        + "){'use strict';"
+        + ("const " + ",".join(constants) + ";" if names else "")
+    )
+
+
 class Engine:
     """One locked-down context with its table of compiled functions."""
 
@@ -107,21 +120,22 @@ class Engine:
         self._loaded_bytes += len(source)
         try:
             self._context.eval("(()=>[\n" + source + "\n]);0")
-            text = "(function(" + parameters + "){'use strict';return(\n" + source + "\n)})"
+            text = head(parameters) + "return(\n" + source + "\n)})"
             self._functions[number] = self._context.eval(text)
         except self._errors as error:
             return self._compile_body(number, parameters, source, body, str(error))
         return ""
 
     def _compile_body(self, number: str, parameters: str, source: str, body: str, complaint: str) -> str:
-        head = "(function(" + parameters + "){'use strict';"
         for text, start, end in ((body, "let $c;", ";return $c})"), (source, "", "})")):
             if not text:
                 continue
             try:
                 self._context.eval("(()=>{\n" + text + "\n});0")
                 self._context.eval("(class{m(){\n" + text + "\n}});0")
-                self._functions[number] = self._context.eval(head + start + "\n" + text + "\n" + end)
+                self._functions[number] = self._context.eval(
+                    head(parameters) + start + "\n" + text + "\n" + end
+                )
             except self._errors as error:
                 problem = str(error)
             else:
