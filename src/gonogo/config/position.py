@@ -14,6 +14,8 @@ from gonogo.config.nodes import Scalar, place_of
 from gonogo.errors import Place
 
 _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)", re.DOTALL)
+_CONTINUED = re.compile(r"\\\n[ \t]*")  # stands for nothing
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _SPACE = " \t\r\n"
 
 
@@ -41,6 +43,7 @@ def _offset_of_line(lines: list[str], line: int) -> int:
 def _matched(scalar: Scalar, source: str, at: int, target: int) -> int | None:
     """The offset in `source` that matches offset `target` of the scalar's text."""
     style, text = scalar.style, scalar.text
+    at = _behind(_PROPERTIES, source, at)
     if style in ("|", ">"):
         at = source.find("\n", at) + 1 or len(source)
     elif style:
@@ -51,21 +54,31 @@ def _matched(scalar: Scalar, source: str, at: int, target: int) -> int | None:
         at = _next(style, character, source, at)
         if at < 0:
             return None
-    return _skip_space(source, at) if text[target : target + 1].strip() else at
+    if not text[target : target + 1].strip():
+        return at
+    return _skip_space(source, _behind(_CONTINUED, source, at) if style == '"' else at)
 
 
 def _next(style: str, character: str, source: str, at: int) -> int:
     """The offset behind what stands for `character` at or after `at`; -1 when nothing does."""
+    if style == '"':
+        at = _behind(_CONTINUED, source, at)
     if not (style == '"' and source[at : at + 1] == "\\"):
         if character in _SPACE:
             return _skip_space(source, at)
         at = _skip_space(source, at)
+        at = _behind(_CONTINUED, source, at) if style == '"' else at
     if style == '"' and source[at : at + 1] == "\\":
         escape = _ESCAPE.match(source, at)
         return escape.end() if escape else -1
     if style == "'" and source[at : at + 2] == "''":
         return at + 2
     return at + 1 if source[at : at + 1] == character else -1
+
+
+def _behind(pattern: re.Pattern[str], source: str, at: int) -> int:
+    found = pattern.match(source, at)
+    return found.end() if found else at
 
 
 def _skip_space(source: str, at: int) -> int:
