@@ -115,6 +115,8 @@ def test_no_provider_is_imported_before_it_is_asked_for() -> None:
 
 def test_the_http_library_waits_for_the_first_call() -> None:
     """Loading the HTTP types (for validation) doesn't load the library."""
-    program = "import sys, gonogo.providers.http_client, gonogo.providers.http; print('httpx2' in sys.modules)"
+    program = (
+        "import sys, gonogo.providers.http_client, gonogo.providers.http; print('httpx2' in sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert loaded.stdout.strip() == "False"

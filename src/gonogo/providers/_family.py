@@ -73,9 +73,8 @@ class Family:
         members = self._look(None)
         if any(member.group == self.leader for member in members):
             _signal_group(self.leader, number)
-        for member in members:
-            if member.group != self.leader:
-                _signal_process(member.pid, number)
+        for pid in self._outside_the_group(members):
+            _signal_process(pid, number)
         return tuple(sorted(member.pid for member in members))
 
     async def end(self, reap: Reap, grace_s: float = GRACE_S) -> tuple[int, ...]:
@@ -84,9 +83,9 @@ class Family:
         What forks faster than it can be killed, or hangs in the kernel, is given up after half a second of
         kills.
         """
-        self.signal(signal.SIGTERM)
+        told = self._tell()
         self.signal(signal.SIGCONT)  # a stopped process gets TERM only when it goes on
-        if await self.gone_within(grace_s, reap):
+        if await self.gone_within(grace_s, reap, told):
             return ()
         killed: set[int] = set()
         for _ in range(_KILL_ROUNDS):
@@ -95,16 +94,33 @@ class Family:
                 break
         return tuple(sorted(killed))
 
-    async def gone_within(self, seconds: float, reap: Reap) -> bool:
-        """True as soon as no member lives."""
+    async def gone_within(self, seconds: float, reap: Reap, told: set[int] | None = None) -> bool:
+        """True as soon as no member lives. `told` are those that got TERM; who was born too late for it
+        gets it now.
+        """
         with anyio.move_on_after(seconds):
             for pause_s in chain(_POLL_S, repeat(_POLL_S[-1])):
                 reap()
-                if not self.members():
+                members = self.members()
+                if not members:
+                    reap()  # it may have died since
                     return True
+                if told is not None and self.leader not in members:
+                    _tell_the_rest(members, told)
                 await anyio.sleep(pause_s)
         reap()
         return not self.members()
+
+    def _tell(self) -> set[int]:
+        """TERM to all; returns who certainly got it: one that was just leaving the group may not have."""
+        outside = self._outside_the_group(self._look(None)) if _has_proc() else set()
+        self.signal(signal.SIGTERM)
+        if not _has_proc():
+            return {self.leader}
+        return outside | {member.pid for member in self._look(None) if member.group == self.leader}
+
+    def _outside_the_group(self, members: list[Member]) -> set[int]:
+        return {member.pid for member in members if member.group != self.leader}
 
     def _look(self, window: tuple[int, int] | None) -> list[Member]:
         alive = {member.pid: member for member in _processes(window)}
@@ -123,6 +139,15 @@ def marked(environment: Mapping[str, str], token: str) -> str:
     """The mark for a new call: a call inside another call's command carries both marks."""
     outer = environment.get(MARK)
     return f"{outer}:{token}" if outer else token
+
+
+def _tell_the_rest(members: tuple[int, ...], told: set[int]) -> None:
+    """TERM to those without it. Only once the leader is dead: until then they may be what it cleans up
+    with.
+    """
+    for pid in set(members) - told:
+        _signal_process(pid, signal.SIGTERM)
+        told.add(pid)
 
 
 def _has_proc() -> bool:

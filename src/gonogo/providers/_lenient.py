@@ -36,7 +36,8 @@ def read_lenient(text: str) -> Any:
     reader = _Reader(text)
     value = reader.value(0)
     reader.end()
-    if isinstance(value, list) and not (value and all(isinstance(item, dict) for item in value)):
+    objects = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
+    if not (isinstance(value, dict) or objects):
         raise NotLenient
     return value
 
