@@ -41,7 +41,8 @@ def load_text(providers: Table) -> Load:
 
     def load(text: str, **more: Any) -> Loaded:
         more.setdefault("compile_expressions", _accept_all)
-        return loads(versioned(text), providers=providers, **more)
+        more.setdefault("providers", providers)
+        return loads(versioned(text), **more)
 
     return load
 

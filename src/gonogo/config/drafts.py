@@ -187,7 +187,7 @@ def _own_model(
 
     def still_template(found: Any) -> bool:
         at = found[:3]
-        if len(at) < 3 or at[2] not in provider.templates:
+        if len(at) < 3 or at[2] not in provider.templates | provider.late_templates:
             return False
         node = find(notes.root, found)
         return node is not None and _holds_template(plain(node))

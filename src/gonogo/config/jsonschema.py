@@ -92,7 +92,8 @@ def _branch(provider: Provider, own: dict[str, Any], engine: dict[str, Any]) -> 
     for key, schema in own.get("properties", {}).items():
         if key in engine:
             continue  # a key of both is described once
-        described[key] = {"anyOf": [schema, _TEMPLATE]} if key in provider.templates else schema
+        template = key in provider.templates or key in provider.late_templates
+        described[key] = {"anyOf": [schema, _TEMPLATE]} if template else schema
     for alias in keys_of(provider.config):
         if alias not in engine:
             described.setdefault(alias, _ANY)

@@ -181,7 +181,7 @@ class StepCompiler:
         shell = templates.SHELL_FIELDS.get(provider.name, frozenset())
         for key in draft.config:
             node, path = draft.node.entries[key].node, (*draft.path, key)
-            if key in provider.templates:
+            if key in provider.templates or key in provider.late_templates:
                 templates.check_field(node, path, self._notes)
             if key in shell and not draft.engine.allow_unescaped:
                 templates.refuse_unescaped(node, path, self._notes)

@@ -74,18 +74,30 @@ def _without(data: dict[str, Any], wrong: list[tuple[str | int, ...]]) -> dict[s
     data = deepcopy(data)
     outermost = [at for at in dict.fromkeys(wrong) if not any(at[:cut] in wrong for cut in range(len(at)))]
     for at in reversed(outermost):
-        holder: Any = data
-        for part in at[:-1]:
-            holder = holder[part]
-        del holder[at[-1]]
+        _remove(data, at)
     return data
+
+
+def _remove(data: Any, at: tuple[str | int, ...]) -> None:
+    for part in at[:-1]:
+        data = data[part] if _has(data, part) else None
+    if at and _has(data, at[-1]):
+        del data[at[-1]]
+
+
+def _has(data: Any, part: str | int) -> bool:
+    if isinstance(data, list):
+        return isinstance(part, int) and -1 < part < len(data)
+    return isinstance(data, dict) and part in data
 
 
 def _culprit(detail: Any, root: Node, base: Path) -> tuple[str | int, ...]:
     """The path below `base` of what must go for an error to go: of a missing key, what misses it."""
-    kind = detail["type"]
-    found = _resolved(root, base, detail["loc"], keep_last=kind == "extra_forbidden")
-    return found[len(base) :] or tuple(detail["loc"][:1])
+    kind, loc = detail["type"], tuple(detail["loc"])
+    if kind == "missing" and len(loc) > 1:
+        loc = loc[:-1]
+    found = _resolved(root, base, loc, keep_last=kind == "extra_forbidden")
+    return found[len(base) :] or loc[:1]
 
 
 def report(
