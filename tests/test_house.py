@@ -18,12 +18,14 @@ from tools import changelog, licences, lock
 ROOT = Path(__file__).resolve().parent.parent
 
 # Written in pieces, so that this file passes its own test.
-INDEX_HOST = re.compile(r"pypi\.org|pythonhosted\.org|--(?:extra-)?index-" + "url|--find-" + "links|/simple/")
+INDEX_HOST = re.compile(
+    r"pypi\.org|pythonhosted\.org|--(?:extra-)?index-" + "url|--find-" + "links|/simp" + "le/"
+)
 MACHINE_PATH = re.compile(
     r"(?<![\w.~])/(?:root|home/(?!user\b|you\b)\w+|Users/(?!you\b)\w+|work|workspace)/\w"
 )
 SECRETS = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:\s|\\n)+[A-Za-z0-9+/=]{40}"
     r"|\bgh[pousr]_[A-Za-z0-9]{36}\b"
     r"|\bgithub_pat_[A-Za-z0-9_]{60,}"
     r"|\bsk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}"
@@ -88,6 +90,7 @@ def test_no_file_holds_what_looks_like_a_secret() -> None:
         (MACHINE_PATH, "cd /ro" + "ot/gonogo"),
         (MACHINE_PATH, "/ho" + "me/maria/gonogo"),
         (SECRETS, "AK" + "IA" + "A" * 16),
+        (SECRETS, "-----BEGIN RSA PRIVATE KEY-----\n" + "A" * 64),
         (SECRETS, "gh" + "p_" + "a" * 36),
     ],
 )
