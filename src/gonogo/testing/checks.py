@@ -1,0 +1,222 @@
+"""The laws, checked at every record of a simulated run. Each has a short name, which a failure gives.
+
+fold       the state is the fold of its records, written and read back
+clock      `at` never goes back
+slots      never more calls and assumptions under way than there are slots; none at the end
+window     never more items of a fan-out under way than its concurrency
+stop       nothing starts after a stop but steps with always()
+gate       nothing starts before its dependencies are settled and let it pass
+once       no attempt starts twice unless its call was lost, in doubt or waits for a run of its own
+effects    a mutating call acts at most once for an intent, unless a person said "again"
+timers     none is left over; those of the host and of the state are the same at the end
+verdict    GO, NO-GO and HOLD as semantics.md 1 to 3 say
+replay     the recorded events lead to the recorded decisions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gonogo.core import decisions as d
+from gonogo.core import events as e
+from gonogo.core import lifecycle as life
+from gonogo.core import machine
+from gonogo.core.absorb import absorb
+from gonogo.core.apply import apply, fold
+from gonogo.core.commands import Command, StartCall
+from gonogo.core.state import State
+from gonogo.journal.codec import decode_line, encode_line
+from gonogo.journal.records import Record
+from gonogo.testing.canonical import difference
+from gonogo.testing.gate import why_not
+from gonogo.testing.scenarios import Scenario
+
+if TYPE_CHECKING:
+    from gonogo.testing.outside import Outside
+
+Key = tuple[str, str, int, int]
+
+
+class Broken(Exception):  # noqa: N818 - the name says what happened to a law
+    """A law doesn't hold: its name, and what was seen."""
+
+    def __init__(self, law: str, text: str) -> None:
+        super().__init__(f"{law}: {text}")
+        self.law = law
+
+
+class Watch:
+    """Follows a run from its records alone, by a state of its own."""
+
+    def __init__(self, scenario: Scenario, outside: Outside) -> None:
+        self.scenario = scenario
+        self.outside = outside
+        self.shadow: State | None = None
+        self.at = 0.0
+        self.started: dict[Key, str] = {}
+        self.calls: dict[int, Key] = {}
+        self.doubted = False
+
+    def restart(self, records: Sequence[Record]) -> None:
+        """After a crash: forget what was not written."""
+        self.shadow = fold(records) if records else None
+        self.started, self.calls = {}, {}
+        self.at = records[-1].event.at if records else 0.0
+        for record in records:
+            self._note_event(record.event)
+            for decision in record.decisions:
+                self._note(decision)
+
+    def see(self, record: Record, commands: Sequence[Command], state: State) -> None:
+        """Judge one record, as a reader of the journal finds it, and the commands that go with it."""
+        read = decode_line(encode_line(record))
+        shadow = self._absorb(read.event)
+        if read.event.at < self.at:
+            raise Broken("clock", f"{read.event.at} after {self.at}")
+        self.at = read.event.at
+        for decision in read.decisions:
+            if isinstance(decision, d.Started):
+                self._check_start(shadow, decision)
+            apply(shadow, decision)
+            self._note(decision)
+            _check_room(shadow, decision)
+        _check_commands(read, commands)
+        found = difference(shadow, state)
+        if found is not None:
+            raise Broken("fold", found)
+        self._check_effects()
+
+    def _absorb(self, event: e.AnyEvent) -> State:
+        if self.shadow is None:
+            assert isinstance(event, e.RunStarted)
+            self.shadow = machine.begin(event)
+        absorb(self.shadow, event)
+        self._note_event(event)
+        return self.shadow
+
+    # --- starts
+
+    def _note_event(self, event: e.AnyEvent) -> None:
+        if isinstance(event, e.CallDone | e.CallFailed | e.CallParked | e.CallLost):
+            key = self.calls.pop(event.call, None)
+            if key is not None:
+                self.started[key] = type(event).__name__
+
+    def _note(self, decision: d.AnyDecision) -> None:
+        if isinstance(decision, d.Started):
+            key = (decision.step, decision.scope, decision.execution, decision.attempt)
+            self.started[key] = "running"
+            self.calls[decision.call] = key
+        elif isinstance(decision, d.Doubted):
+            self.doubted = True
+
+    def _check_start(self, state: State, decision: d.Started) -> None:
+        step = state.graph.steps[decision.step]
+        where = f"{decision.step} in {decision.scope or '(run)'}"
+        before = self.started.get((decision.step, decision.scope, decision.execution, decision.attempt))
+        node = state.node(decision.step, decision.scope)
+        if before is not None:
+            waits = node is not None and (node.status == life.IN_DOUBT or node.hold is not None)
+            if not decision.again or (before not in ("CallLost", "CallParked") and not waits):
+                raise Broken(
+                    "once",
+                    f"{where}, execution {decision.execution}, attempt {decision.attempt}: {before} already",
+                )
+        if state.stopping and not (step.always and state.stopping != "cancelled_hard"):
+            if not (decision.again and state.stopping == "fail_fast"):
+                raise Broken("stop", f"{where} starts after {state.stopping}")
+        if not decision.again and decision.attempt == 1:
+            reason = why_not(state, step, decision.scope)
+            if reason is not None:
+                raise Broken("gate", f"{where} starts, but {reason}")
+
+    def _check_effects(self) -> None:
+        for intent, count in self.outside.acted.items():
+            step = self.scenario.plan.steps[intent.rsplit("/", 2)[1]]
+            if count > 1 + self.outside.allowed[intent] and step.idempotency_key is None:
+                raise Broken("effects", f"{intent} acted {count} times")
+
+    # --- the end
+
+    def at_the_end(self, state: State, timers: Mapping[int, float], waiting: Sequence[e.AnyEvent]) -> None:
+        """What must hold when a run has ended or is parked."""
+        if state.finished is None:
+            raise Broken("stuck", "the run has not ended")
+        if state.slots or state.calls or state.batches or waiting:
+            raise Broken(
+                "slots", f"{state.slots} slots, {len(state.calls)} calls and {len(waiting)} events at the end"
+            )
+        if set(timers) != set(state.timers):
+            raise Broken("timers", f"the host has {sorted(timers)}, the state {sorted(state.timers)}")
+        if state.timers and not state.finished.parked:
+            raise Broken("timers", f"left over: {sorted(state.timers)}")
+        expected = verdict(state)
+        if state.finished.verdict != expected:
+            raise Broken(
+                "verdict", f"{state.finished.verdict} ({state.finished.because}) where {expected} was due"
+            )
+
+
+def replay(records: Sequence[Record]) -> None:
+    """Decide again from the recorded events; raises Broken at the first difference (law 1)."""
+    state: State | None = None
+    for record in records:
+        if state is None:
+            assert isinstance(record.event, e.RunStarted)
+            state = machine.begin(record.event)
+        decisions = machine.advance(state, record.event).decisions
+        if decisions != record.decisions:
+            raise Broken(
+                "replay",
+                f"record {record.seq} ({type(record.event).__name__}) {_first(decisions, record.decisions)}",
+            )
+
+
+def _first(one: Sequence[Any], other: Sequence[Any]) -> str:
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            return f"gives {mine} where {theirs} was recorded"
+    return f"gives {len(one)} decisions where {len(other)} were recorded"
+
+
+def _check_room(state: State, decision: d.AnyDecision) -> None:
+    """When something begins to run, there was room for it."""
+    if not isinstance(decision, d.Started | d.Asked):
+        return
+    nodes = [node for node in state.all_nodes() if node.status in (life.RUNNING, life.ASSUMING)]
+    if len(nodes) > state.limit_of_slots:
+        raise Broken("slots", f"{len(nodes)} steps run where {state.limit_of_slots} may")
+    items: dict[tuple[str, str], int] = {}
+    for node in nodes:
+        aggregate = state.aggregate_of(node)
+        if aggregate is not None:
+            place = aggregate.step, aggregate.scope
+            items[place] = items.get(place, 0) + 1
+            if items[place] > state.step(node).concurrency:
+                raise Broken(
+                    "window", f"{items[place]} items of {place} run where {state.step(node).concurrency} may"
+                )
+
+
+def _check_commands(record: Record, commands: Sequence[Command]) -> None:
+    """Every start that was decided is commanded, and nothing else is."""
+    decided = [decision.call for decision in record.decisions if isinstance(decision, d.Started)]
+    commanded = [command.call for command in commands if isinstance(command, StartCall)]
+    if decided != commanded:
+        raise Broken("commands", f"calls {commanded} are started where {decided} were decided")
+
+
+def verdict(state: State) -> str:
+    """The verdict by semantics.md 1 to 3, from the nodes alone."""
+    nodes = list(state.all_nodes())
+    if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in nodes):
+        return "HOLD"
+    stopped = state.stopping in ("cancelled", "cancelled_hard")
+    failed = any(
+        node.outcome == "failed"
+        or (node.outcome == "skipped" and node.issues and not state.step(node).continue_on_failure)
+        or (node.outcome == "cancelled" and state.stopping not in ("fail_fast", "halted"))
+        for node in nodes
+    )
+    return "NO-GO" if failed or stopped or state.breaches else "GO"

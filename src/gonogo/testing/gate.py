@@ -1,0 +1,58 @@
+"""An oracle for gating, written apart from the core: may this step start here now, as spec C.5 and semantics.md 6 say?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gonogo.core.plan import Edge, Step
+from gonogo.core.scope import outward
+from gonogo.core.state import Node, State
+
+
+def why_not(state: State, step: Step, scope: str) -> str | None:
+    """Why a step may not start; None when it may. What a route asked for is judged by its dependencies' rest alone."""
+    node = state.nodes[step.name].get(scope)
+    routed = node is not None and node.requester is not None
+    for edge in _edges(step):
+        reason = _unsettled(state, edge, scope, node)
+        if reason is not None:
+            return reason
+    if routed or step.always:
+        return None
+    for need in step.depends_on:
+        if not any(_passes(state, edge, nearest(state, edge.step, scope)) for edge in need.any_of):
+            return f"no dependency of {[edge.step for edge in need.any_of]} lets it pass"
+    return None
+
+
+def nearest(state: State, step: str, scope: str) -> Node | None:
+    """The node a reader in `scope` means by a step."""
+    return next(
+        (node for outer in outward(scope) if (node := state.nodes[step].get(outer)) is not None), None
+    )
+
+
+def _edges(step: Step) -> Iterator[Edge]:
+    return (edge for need in step.depends_on for edge in need.any_of)
+
+
+def _unsettled(state: State, edge: Edge, scope: str, reader: Node | None) -> str | None:
+    node = nearest(state, edge.step, scope)
+    if node is None:
+        return None if edge.step not in state.included else f"{edge.step} was never looked at"
+    asked_for_it = reader is not None and reader.requester == (node.step, node.scope)
+    return None if node.complete or asked_for_it else f"{edge.step} is {node.status}"
+
+
+def _passes(state: State, edge: Edge, node: Node | None) -> bool:
+    if node is None or node.outcome in ("passed", "tolerated"):
+        return True
+    if node.outcome == "failed":
+        return edge.on_failure == "continue" or (node.fan is not None and node.reason == "partial")
+    if node.outcome != "skipped":
+        return False
+    if node.reason in ("if_condition", "assume"):
+        return state.graph.steps[node.step].continue_on_failure
+    return node.reason == "forEach_empty" or (
+        node.reason == "dependency_failed" and edge.on_failure == "continue"
+    )
