@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gonogo.errors import JournalError, RunLocked
+from gonogo.errors import Bug, JournalError, RunLocked
 from gonogo.journal import files
 from gonogo.journal.blobs import BLOB_BYTES
 from gonogo.journal.codec import encode_line
@@ -149,7 +148,7 @@ def test_the_second_writer_is_told_who_the_first_is(disk, record) -> None:
     """One writer a run: the message names process, machine and time."""
     first = disk.create("r")
     first.append([record(0)])
-    here = rf"process {os.getpid()} on {socket.gethostname()}, since 20\d\d-"
+    here = rf"process {os.getpid()} on {os.uname().nodename}, since 20\d\d-"
     with pytest.raises(RunLocked, match=here):
         disk.reopen("r")
     assert files.is_held(disk.folder / "r" / "lock")
@@ -352,6 +351,31 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(disk, record, tmp_path: P
     with pytest.raises(JournalError, match="symbolic link|Too many levels"):
         disk.reopen("r")
     assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["inbox", "blobs"])
+def test_a_link_in_the_place_of_a_folder_is_not_followed(disk, record, tmp_path: Path, name: str) -> None:
+    """A checked-out folder of runs may be hostile: what lies elsewhere is neither read nor moved."""
+    home = written(disk, record).parent
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "settings.json").write_text("{}")
+    (home / name).symlink_to(elsewhere)
+    large = {"$blob": "sha256:" + "0" * 64}
+    ask = disk.inbox("r").take if name == "inbox" else lambda: disk.blobs("r").get(large)
+    with pytest.raises(JournalError, match="not a real folder"):
+        ask()
+    assert [path.name for path in elsewhere.iterdir()] == ["settings.json"]
+
+
+def test_a_record_that_was_not_normalised_is_a_bug_that_writes_nothing(disk, record) -> None:
+    """RES-3: the run stops with its story instead of staying in limbo."""
+    journal = disk.create("r")
+    with pytest.raises(Bug, match="record 1 was not normalised"):
+        journal.append([record(0), record(1, "\ud800")])
+    assert journal.path.read_bytes() == b""
+    journal.append([record(0), record(1)])
+    journal.close()
 
 
 def test_a_pipe_in_the_place_of_a_journal_does_not_hang(disk, record) -> None:

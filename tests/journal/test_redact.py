@@ -12,6 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gonogo.core.events import UNSET, CallDone, CallFailed
+from gonogo.core.faults import Fault, Issue
+from gonogo.journal.codec import decode_line, encode_line
+from gonogo.journal.records import Record
 from gonogo.journal.redact import LENGTH_MIN, MASK, Redactor, is_secret_name, secrets_in
 
 KEY = "-----BEGIN TEST KEY-----\nMIIEabcdefghijk1234567890\n-----END TEST KEY-----"
@@ -148,6 +152,20 @@ def test_a_value_that_is_no_json_is_masked_where_it_can_be() -> None:
     """Error details may hold anything; what can't be looked into is left to the caller's normalisation."""
     odd = object()
     assert REDACTOR.value({"x": odd, "y": ["robot-user", "\ud800"]}) == {"x": odd, "y": [MASK, "\ud800"]}
+
+
+def test_an_event_is_masked_field_by_field_and_stays_readable() -> None:
+    """A secret in a fault's message goes; one that is a word of the record's own stays, or nobody could read it."""
+    redactor = Redactor({"A": "transient", "B": "robot-user"})
+    fault = Fault("x", "transient", "r", "robot-user: transient")
+    issue = Issue("r", "no robot-user", end_line=3)
+    event = CallFailed(call=1, fault=fault, issues=(issue,), meta={"who": "robot-user"}, output=UNSET)
+    masked = redactor.value(event)
+    assert (masked.fault.message, masked.fault.fault_class) == ("***: ***", "transient")
+    assert (masked.issues[0].message, masked.meta, masked.output) == ("no ***", {"who": MASK}, UNSET)
+    assert decode_line(encode_line(Record(1, 0.0, masked))).event == masked
+    clean = CallDone(call=1, output={"a": 1})
+    assert redactor.value(clean) is clean
 
 
 def test_absurd_nesting_is_masked_not_followed() -> None:

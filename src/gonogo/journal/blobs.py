@@ -21,6 +21,7 @@ import msgspec
 from gonogo.errors import JournalError
 from gonogo.journal import files
 from gonogo.journal.normalise import to_json
+from gonogo.journal.store import Blobs
 
 __all__ = ["BLOB_BYTES", "PREVIEW_CHARACTERS", "FileBlobs", "digest_of", "is_reference", "reference"]
 
@@ -55,7 +56,7 @@ def reference(value: Any, data: bytes) -> dict[str, Any]:
     }
 
 
-class FileBlobs:
+class FileBlobs(Blobs):
     """Blobs as files `<folder>/<hex digest>`. Written whole by rename; durable when the writer's `sync` is
     called.
     """
@@ -88,6 +89,7 @@ class FileBlobs:
             return value
         path = self._folder / digest
         with files.system_errors("read", path):
+            files.real_folder(self._folder)
             data = files.read_file(path)
         if sha256(data).hexdigest() != digest:
             raise JournalError(

@@ -10,7 +10,6 @@ import errno
 import fcntl
 import os
 import select
-import socket
 import stat
 import time
 from collections.abc import Iterator
@@ -162,7 +161,7 @@ class Lock:
         self._descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
         try:
             _lock_exclusively(self._descriptor)
-            holder = Holder(pid=os.getpid(), host=socket.gethostname(), since_ms=int(time.time() * 1000))
+            holder = Holder(pid=os.getpid(), host=os.uname().nodename, since_ms=int(time.time() * 1000))
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, msgspec.json.encode(holder), 0)
         except BlockingIOError:

@@ -9,7 +9,6 @@ event (`request`), and a host that crashed before it could remove the file finds
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -19,7 +18,7 @@ import msgspec
 from gonogo.errors import JournalError
 from gonogo.journal import files
 from gonogo.journal.normalise import NotStorable, normalise_event
-from gonogo.journal.store import Request
+from gonogo.journal.store import Inbox, Request
 
 __all__ = ["REQUEST_BYTES_MAX", "FileInbox", "normalise_request"]
 
@@ -29,7 +28,7 @@ REQUEST_BYTES_MAX = 1024 * 1024
 _decode: Callable[[bytes], Request] = msgspec.json.Decoder(Request).decode
 
 
-class FileInbox:
+class FileInbox(Inbox):
     """Requests as files `<folder>/<time>-<random>.json`, taken in by name, which is by time."""
 
     def __init__(self, folder: Path) -> None:
@@ -41,7 +40,7 @@ class FileInbox:
         Raises:
             JournalError: it is too large, no plain text, or can't be written.
         """
-        request_id = f"{self._after_the_last():020d}-{secrets.token_hex(4)}"
+        request_id = f"{self._after_the_last():020d}-{os.urandom(4).hex()}"
         whole = normalise_request(msgspec.structs.replace(request, request=request_id))
         path = self._path(request_id)
         with files.system_errors("write", path):
@@ -77,10 +76,11 @@ class FileInbox:
         return self._folder / f"{request_id}.json"
 
     def _ids(self) -> list[str]:
-        try:
-            names = os.listdir(self._folder)
-        except FileNotFoundError:
+        if not self._folder.exists():
             return []
+        with files.system_errors("read", self._folder):
+            files.real_folder(self._folder)
+            names = os.listdir(self._folder)
         ready = [name for name in names if name.endswith(".json") and not name.startswith(".")]
         return sorted(name.removesuffix(".json") for name in ready)
 

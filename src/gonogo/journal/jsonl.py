@@ -23,7 +23,7 @@ from gonogo.journal.codec import encode_line
 from gonogo.journal.inbox import FileInbox
 from gonogo.journal.lines import Parsed, parse
 from gonogo.journal.records import Record
-from gonogo.journal.store import Durability, Loaded, check_run_id
+from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id
 
 __all__ = ["JsonlJournal", "JsonlRuns"]
 
@@ -33,7 +33,7 @@ LOCK = "lock"
 _APPEND = os.O_RDWR | os.O_APPEND
 
 
-class JsonlRuns:
+class JsonlRuns(Runs):
     """A folder of runs. The folder is made when the first run is."""
 
     def __init__(self, folder: str | Path, *, durability: Durability = "effects") -> None:
@@ -138,7 +138,7 @@ class JsonlRuns:
         return descriptor
 
 
-class JsonlJournal:
+class JsonlJournal(RunJournal):
     """The one writer of a run's file; holds its lock until `close`."""
 
     def __init__(
@@ -146,9 +146,9 @@ class JsonlJournal:
     ) -> None:
         self.run_id = run_id
         self.path = home / JOURNAL
-        self.records: list[Record] = []
+        self.records = []
         self.notes: tuple[str, ...] = ()
-        self.blobs = FileBlobs(home / "blobs")
+        self.blobs = self._blobs = FileBlobs(home / "blobs")
         self.inbox = FileInbox(home / "inbox")
         self._descriptor = descriptor
         self._lock = lock
@@ -166,12 +166,12 @@ class JsonlJournal:
             JournalError: it can't be written (nothing of the batch is in the file then) or not be made
             durable (nobody knows then what is). Either way this journal takes nothing more: what its caller
             knows is ahead of it.
-            Bug: the records don't follow the last one, or the journal is closed.
+            Bug: the records don't follow the last one, hold what is no JSON, or the journal is closed.
         """
         if self._closed:
             raise Bug(f"run {self.run_id}: a record came after its journal was closed")
         due = self._due_after(records)
-        data = b"".join(map(encode_line, records))
+        data = b"".join([self._line(record) for record in records])
         try:
             with files.system_errors("write", self.path):
                 self._write(data)
@@ -231,6 +231,12 @@ class JsonlJournal:
         os.ftruncate(self._descriptor, parsed.whole_bytes)
         self.notes = (f"the last line was cut by a crash; its {len(parsed.torn)} bytes are in {aside}",)
 
+    def _line(self, record: Record) -> bytes:
+        try:
+            return encode_line(record)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise Bug(f"run {self.run_id}: record {record.seq} was not normalised: {error}") from error
+
     def _due_after(self, records: Sequence[Record]) -> int | None:
         """The number due after these. Raises Bug when one of them isn't the one due."""
         due = self._next_seq
@@ -251,7 +257,7 @@ class JsonlJournal:
 
     def _sync(self) -> None:
         """Blobs first: a durable record never points to what isn't there."""
-        self.blobs.sync()
+        self._blobs.sync()
         if self._unsynced:
             files.sync_data(self._descriptor)
             self._unsynced = False

@@ -17,12 +17,12 @@ from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.inbox import normalise_request
 from gonogo.journal.normalise import to_json
 from gonogo.journal.records import Record
-from gonogo.journal.store import Loaded, Request, check_run_id
+from gonogo.journal.store import Blobs, Inbox, Loaded, Request, RunJournal, Runs, check_run_id
 
 __all__ = ["MemoryBlobs", "MemoryInbox", "MemoryJournal", "MemoryRuns"]
 
 
-class MemoryBlobs:
+class MemoryBlobs(Blobs):
     """Large values by digest, as JSON."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class MemoryBlobs:
         return msgspec.json.decode(self._kept[digest])
 
 
-class MemoryInbox:
+class MemoryInbox(Inbox):
     """Requests in a list."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Run:
         return [decode_line(line) for line in self.lines]
 
 
-class MemoryRuns:
+class MemoryRuns(Runs):
     """A place that keeps runs until the process ends."""
 
     def __init__(self) -> None:
@@ -127,13 +127,13 @@ class MemoryRuns:
         return self._runs[run_id]
 
 
-class MemoryJournal:
+class MemoryJournal(RunJournal):
     """The one writer of a run."""
 
     def __init__(self, run_id: str, run: _Run) -> None:
         self.run_id = run_id
         self.records = run.records()
-        self.notes: tuple[str, ...] = ()
+        self.notes = ()
         self.blobs = run.blobs
         self.inbox = run.inbox
         self._run = run

@@ -21,10 +21,11 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, get_origin
 from urllib.parse import quote, quote_plus
 
 import msgspec
+from msgspec import Struct
 
 __all__ = ["LENGTH_MIN", "MASK", "SECRET_ENDINGS", "Redactor", "is_secret_name", "secrets_in"]
 
@@ -124,14 +125,26 @@ class Redactor:
             return self.text(value)
         if isinstance(value, int):
             return MASK if not isinstance(value, bool) and str(value) in self._numbers else value
-        if not isinstance(value, dict | list | tuple):
+        if not isinstance(value, dict | list | tuple | Struct):
             return value
         if depth > _DEPTH_MAX:
             return MASK
         if isinstance(value, dict):
             return self._masked_object(value, depth)
+        if isinstance(value, Struct):
+            return self._masked_struct(value, depth)
         parts = [self._masked(part, depth + 1) for part in value]
-        return value if _same(parts, value) else parts
+        if _same(parts, value):
+            return value
+        return tuple(parts) if isinstance(value, tuple) else parts
+
+    def _masked_struct(self, value: Struct, depth: int) -> Struct:
+        free = [
+            field.name for field in msgspec.structs.fields(value) if get_origin(field.type) is not Literal
+        ]
+        before = {name: getattr(value, name) for name in free}
+        masked = {name: self._masked(part, depth + 1) for name, part in before.items()}
+        return value if _same(masked.values(), before.values()) else msgspec.structs.replace(value, **masked)
 
     def _masked_object(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
         """Masked keys that would be equal are numbered, so that none is lost."""
