@@ -1,0 +1,71 @@
+"""The formats by name. Each module is imported when its format is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+from gonogo.report.layout import Style
+from gonogo.report.report import Report
+
+NAMES = ("table", "json", "markdown", "sarif", "junit", "github")
+
+
+def render(report: Report, name: str, style: Style, version: str = "") -> str:
+    """The report in a format, ending in a line end. `style` matters to `table`, and to JSON when the stream can't
+    show more than ASCII. `version` is gonogo's, for SARIF.
+    """
+    return _RENDER[name](report, style, version)
+
+
+def json_text(value: Any, *, unicode: bool = True) -> str:
+    """A value as one indented JSON document, ending in a line end. Strict: what isn't JSON is a bug."""
+    return json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n"
+
+
+def _table(report: Report, style: Style, _: str) -> str:
+    from gonogo.report.text import text
+
+    return text(report, style)
+
+
+def _json(report: Report, style: Style, _: str) -> str:
+    return json_text(report.as_json(), unicode=style.unicode)
+
+
+def _markdown(report: Report, _: Style, __: str) -> str:
+    from gonogo.report.markdown import markdown
+
+    return markdown(report)
+
+
+def _sarif(report: Report, style: Style, version: str) -> str:
+    from gonogo.report.sarif import sarif
+
+    return json_text(sarif(report, version), unicode=style.unicode)
+
+
+def _junit(report: Report, _: Style, __: str) -> str:
+    from gonogo.report.junit import junit
+
+    return junit(report)
+
+
+def _github(report: Report, _: Style, __: str) -> str:
+    from gonogo.report.github import github
+
+    return github(report)
+
+
+_RENDER: MappingProxyType[str, Callable[[Report, Style, str], str]] = MappingProxyType(
+    {
+        "table": _table,
+        "json": _json,
+        "markdown": _markdown,
+        "sarif": _sarif,
+        "junit": _junit,
+        "github": _github,
+    }
+)

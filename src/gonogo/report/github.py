@@ -1,0 +1,53 @@
+"""The report as GitHub's workflow commands: annotations beside the lines they are about, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gonogo.report import words
+from gonogo.report.findings import Finding
+from gonogo.report.layout import plain
+from gonogo.report.report import Report
+
+ANNOTATIONS_MAX = 50
+"""GitHub shows ten of a kind in a step and fifty in a job."""
+_LEVELS = {"critical": "error", "error": "error", "warning": "warning", "info": "notice"}
+
+
+def github(report: Report) -> str:
+    """The commands, one a line."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    found = sorted(report.findings.all, key=lambda one: list(_LEVELS).index(one.issue.severity))
+    yield from (_annotation(finding) for finding in found[:ANNOTATIONS_MAX])
+    word = words.verdict_word(report.view)
+    level = "notice" if word == "GO" else "warning" if word == "HOLD" else "error"
+    told = " ".join(part for part in (word, words.cause(report.view, report.whys)) if part)
+    if move := words.next_move(report.view):
+        told += f"\nanswer with: {move}"
+    yield f"::{level} title=gonogo::{_data(told)}"
+
+
+def _annotation(finding: Finding) -> str:
+    issue = finding.issue
+    properties = {"title": plain(issue.rule_id)}
+    if finding.located:
+        properties |= {"file": issue.file}
+        if issue.line >= 1:
+            properties["line"] = str(issue.line)
+        if issue.end_line is not None and issue.end_line >= issue.line >= 1:
+            properties["endLine"] = str(issue.end_line)
+    told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{_LEVELS[issue.severity]} {told}::{_data(issue.message)}"
+
+
+def _data(text: str) -> str:
+    """As the runner reads it; a line end that isn't escaped would start a command of the text's choice."""
+    kept = "\n".join(plain(line) for line in text.replace("%", "%25").splitlines())
+    return kept.replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return plain(text).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,155 @@
+"""The same words in every format for people: what a step came to, and the verdict with its cause and next move."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from gonogo.journal.view import RunView, StepView, Waiting
+from gonogo.report.layout import brief, count
+from gonogo.report.why import Why
+
+MESSAGE_MAX = 300
+NAMES_MAX = 5
+
+
+def note(step: StepView, why: Why | None) -> str:
+    """What there is to say about a step beside its outcome's symbol; empty for a plain pass."""
+    if step.outcome == "skipped":
+        return f"skipped: {why.text if why else (step.reason or '').replace('_', ' ')}"
+    parts = [part for part in (_what(step), _items(step), _repeats(step)) if part]
+    return ", ".join(parts)
+
+
+def _what(step: StepView) -> str:
+    message = brief(step.fault.message, MESSAGE_MAX) if step.fault else ""
+    if step.outcome == "failed":
+        return message or "failed"
+    if step.outcome == "tolerated":
+        return "failed, tolerated" + (f": {message}" if message else "")
+    if step.outcome == "cancelled":
+        return "cancelled" + (f": {message}" if message else "")
+    if step.outcome == "in_doubt":
+        return f"in doubt: {brief(step.reason or '', MESSAGE_MAX)}"
+    if step.outcome == "waiting":
+        return (
+            "waits for a person" if step.reason == "person" else (step.reason or "waiting").replace("_", " ")
+        )
+    return ""
+
+
+def _items(step: StepView) -> str:
+    """`3 of 5 items passed (#1: message)`."""
+    if step.items is None:
+        return ""
+    total = len(step.items)
+    passed = sum(item.outcome == "passed" for item in step.items)
+    if passed == total:
+        return count(total, "item")
+    first = next((item for item in step.items if item.outcome != "passed" and item.fault), None)
+    cause = f" (#{first.index}: {brief(first.fault.message, 120)})" if first and first.fault else ""
+    return f"{passed:,} of {count(total, 'item')} passed{cause}"
+
+
+def _repeats(step: StepView) -> str:
+    """Attempts above one for each run or item."""
+    if step.runs > 1:
+        return f"ran {step.runs} times"
+    if step.items is None and step.attempts > 1:
+        return count(step.attempts, "attempt")
+    return ""
+
+
+def verdict_word(view: RunView) -> str:
+    """GO, NO-GO, HOLD, INTERRUPTED; RUNNING for a run without a verdict."""
+    if view.interrupted and view.exit_code == 130:
+        return "INTERRUPTED"
+    return view.verdict or "RUNNING"
+
+
+def cause(view: RunView, whys: Mapping[str, Why]) -> str:
+    """What follows the verdict's word on its line: why, or what is waited for; empty for a plain GO."""
+    word = verdict_word(view)
+    if word == "HOLD":
+        return _hold(view)
+    if word == "INTERRUPTED":
+        return f"go on with: gonogo resume {view.run_id}"
+    if word == "RUNNING":
+        return f"no verdict yet; if nothing works on it, go on with: gonogo resume {view.run_id}"
+    if word == "NO-GO":
+        return _no_go(view, whys)
+    return _tolerated(view)
+
+
+def _tolerated(view: RunView) -> str:
+    names = [step.name for step in view.steps.values() if step.outcome == "tolerated"]
+    return f"although {_listed(names)} failed (tolerated)" if names else ""
+
+
+def _no_go(view: RunView, whys: Mapping[str, Why]) -> str:
+    causes = list(view.because)
+    if not causes:
+        return ""
+    told = _one_cause(view, whys, causes[0])
+    others = causes[1:]
+    return f"because {told}" + (f"; also {_listed(others)}" if others else "")
+
+
+def _one_cause(view: RunView, whys: Mapping[str, Why], name: str) -> str:
+    if name == "cancelled":
+        return "it was cancelled"
+    step = view.steps.get(name)
+    if step is None:
+        messages = [issue.message for issue in view.issues]
+        return brief(messages[0], MESSAGE_MAX) if messages else f"of {name}"
+    if step.outcome in ("failed", "cancelled"):
+        message = brief(step.fault.message, MESSAGE_MAX) if step.fault else _items(step)
+        return f"{name} {'failed' if step.outcome == 'failed' else 'was cancelled'}" + (
+            f": {message}" if message else ""
+        )
+    if step.outcome == "skipped":
+        why = whys.get(name)
+        return f"{name} was skipped: {why.text}" if why else f"{name} was skipped"
+    own = [issue.message for issue in (*view.issues, *step.issues) if issue.check_name in (name, None)]
+    return f"of {name}" + (f": {brief(own[-1], MESSAGE_MAX)}" if own else "")
+
+
+def _hold(view: RunView) -> str:
+    waiting = view.waiting
+    if not waiting:
+        return "waiting"
+    first = waiting[0]
+    subject = "in doubt" if first.in_doubt else "waiting for a person"
+    prompt = brief(first.prompt, MESSAGE_MAX)
+    others = [place(one) for one in waiting[1:]]
+    told = f"{subject} at {place(first)}" + (f": {prompt}" if prompt else "")
+    return told + (f"; also {_listed(others)}" if others else "")
+
+
+def next_move(view: RunView) -> str:
+    """The command that goes on from a HOLD; empty otherwise."""
+    if verdict_word(view) != "HOLD" or not view.waiting:
+        return ""
+    first = view.waiting[0]
+    answer = "done|'not done'" if first.in_doubt else "TEXT"
+    return f"gonogo answer {view.run_id} {shlex.quote(place(first))} {answer}"
+
+
+def place(waiting: Waiting) -> str:
+    """`step` or `step@scope`, as `answer` takes it."""
+    return f"{waiting.step}@{waiting.scope}" if waiting.scope else waiting.step
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:NAMES_MAX])
+    more = len(names) - NAMES_MAX
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def summary(view: RunView) -> str:
+    """`3 steps: 2 passed, 1 skipped`."""
+    outcomes = [step.outcome for step in view.steps.values()]
+    order = ("passed", "failed", "tolerated", "skipped", "cancelled", "waiting", "in_doubt")
+    parts = [f"{outcomes.count(one)} {one.replace('_', ' ')}" for one in order if one in outcomes]
+    told = f"{count(len(outcomes), 'step')}: {', '.join(parts)}" if parts else "no steps"
+    return told + (f", {len(view.excluded)} left out" if view.excluded else "")
