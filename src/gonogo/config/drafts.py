@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from gonogo.config.collect import Collector, shown
 from gonogo.config.keys import STEP, unknown_key
-from gonogo.config.nodes import Mapping, find, plain
+from gonogo.config.nodes import Entry, Mapping, find, plain
 from gonogo.config.schema.base import keys_of
 from gonogo.config.schema.step import OUT_OF_SCOPE, Step
 from gonogo.config.templates import is_template
@@ -47,6 +47,7 @@ class Draft:
     """
 
     name: str
+    line: int
     node: Mapping
     engine: Step
     provider: Provider
@@ -71,7 +72,7 @@ def read_drafts(steps: Mapping, providers: Providers, notes: Collector) -> dict[
         if not isinstance(entry.node, Mapping):
             notes.error("value.type", "expected a mapping: the keys of a step", ("steps", name))
             continue
-        draft = _read(name, entry.node, providers, notes)
+        draft = _read(entry, entry.node, providers, notes)
         if draft is not None:
             drafts[name] = draft
     return drafts
@@ -89,15 +90,15 @@ def _check_name(name: str, notes: Collector) -> None:
         notes.add_key("error", "step.name", message, path, suggestion)
 
 
-def _read(name: str, node: Mapping, providers: Providers, notes: Collector) -> Draft | None:
-    path = ("steps", name)
+def _read(entry: Entry, node: Mapping, providers: Providers, notes: Collector) -> Draft | None:
+    path = ("steps", entry.key)
     provider = _provider(node, path, providers, notes)
     engine, own = _split(node, path, provider, notes)
     model = _own_model(provider, own, path, notes) if provider else None
     step = check(Step, engine, notes, path)
     if step is None:
         return None
-    return Draft(name, node, step, provider or _UNUSABLE, own, model)
+    return Draft(entry.key, entry.line, node, step, provider or _UNUSABLE, own, model)
 
 
 async def _never_run(call: Call, context: Context) -> Outcome:

@@ -75,7 +75,7 @@ class StepCompiler:
             idempotency_key=self._idempotency_key(draft),
             secret_outputs=tuple(engine.secret_outputs),
             env=dict(engine.env),
-            line=draft.node.line,
+            line=draft.line,
             **self._blocks(draft, criticality),
         )
 
