@@ -220,20 +220,33 @@ def _outgoing(
 ) -> httpx2.Request:
     import httpx2
 
-    headers = httpx2.Headers({"accept": "*/*", "user-agent": _USER_AGENT, "accept-encoding": "gzip, deflate"})
-    headers.update(dict(request.headers))
-    headers["host"] = url.netloc.decode("ascii").rpartition("@")[2]
-    if url.username and "authorization" not in headers:
-        headers["authorization"] = _basic(url.username, url.password)
     timeouts = {"connect": limits.connect_s, "read": None, "write": None, "pool": None}
-    extensions = {"timeout": timeouts, "trace": progress.trace, "sni_hostname": url.raw_host.decode("ascii")}
+    extensions = {
+        "timeout": timeouts,
+        "trace": progress.trace,
+        "sni_hostname": url.raw_host.decode("ascii"),
+    }
     pinned = url.copy_with(host=address, username="", password="")
     try:
+        headers = _headers(request, url)
         return httpx2.Request(
             request.method, pinned, headers=headers, content=request.body, extensions=extensions
         )
-    except (ValueError, UnicodeError, TypeError) as problem:
+    except (ValueError, TypeError) as problem:  # UnicodeError is a ValueError
         raise _Stop(_bad_request(f"the request can't be sent: {problem}")) from problem
+
+
+def _headers(request: Request, url: httpx2.URL) -> httpx2.Headers:
+    """Names are ASCII, values UTF-8. Raises UnicodeError."""
+    import httpx2
+
+    headers = httpx2.Headers({"accept": "*/*", "user-agent": _USER_AGENT, "accept-encoding": "gzip, deflate"})
+    if url.username:
+        headers["authorization"] = _basic(url.username, url.password)
+    for name, value in request.headers.items():
+        headers.update([(name.encode("ascii"), value.encode("utf-8"))])
+    headers["host"] = url.netloc.decode("ascii").rpartition("@")[2]
+    return headers
 
 
 async def _trust(url: httpx2.URL) -> ssl.SSLContext:
