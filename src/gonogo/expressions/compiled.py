@@ -57,6 +57,10 @@ class Functions:
             self._dropped.append(str(oldest.number))
         return made
 
+    def forget(self, source: str) -> None:
+        """Have `source` compiled afresh when it is met again."""
+        self._by_source.pop(source, None)
+
     def take_parts(self) -> list[str]:
         """The command that makes the child forget what was dropped here."""
         dropped, self._dropped = self._dropped, []

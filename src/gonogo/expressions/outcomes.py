@@ -11,6 +11,7 @@ from gonogo.expressions.results import Failure, MemoryOp, Result, Value
 from gonogo.expressions.shape import Shape
 
 BOOTSTRAP_LINE = 100_000
+MEMORY = "the expression used up its memory; make it build less"
 _PLACE = re.compile(r"<input>:(\d{1,9}):(\d{1,9})")
 _CHAIN = re.compile(r"[\w$]+(?:\??\.[\w$]+|\[(?:\d+|'[^'\n]*'|\"[^\"\n]*\")\])*")
 _CHAIN_SHOWN_MAX = 60
@@ -41,7 +42,12 @@ def outcome(text: str, source: str, shape: Shape, limit_s: float) -> Result | Ne
 
 
 def syntax_failure(complaints: str, source: str, shape: Shape) -> Failure:
-    """Of the complaints about text as an expression and as a body, the one that got further."""
+    """Of the complaints about text as an expression and as a body, the one that got further.
+
+    Kind `memory` when the engine had none left to compile with: that says nothing about the text.
+    """
+    if "Error" not in complaints or "InternalError: out of memory" in complaints:
+        return Failure("memory", MEMORY)
     failures = [_failure("syntax", text, source, shape) for text in complaints.split("\x01")]
     if len(failures) > 1 and (shape.body == "" or not shape.trusted):
         return max(failures, key=lambda found: (found.line or 0, found.column or 0))
@@ -60,8 +66,8 @@ def _op(op: dict[str, Any]) -> MemoryOp:
 def _stopped(text: str, source: str, shape: Shape, limit_s: float) -> Failure:
     if "interrupted" in text:
         return limit_failure(limit_s)
-    if "out of memory" in text or text.startswith("MemoryError"):
-        return Failure("memory", "the expression used up its memory; make it build less")
+    if "out of memory" in text or text.startswith(("MemoryError", "null")):
+        return Failure("memory", MEMORY)
     return _failure("error", text, source, shape)
 
 
@@ -69,7 +75,9 @@ def _thrown(name: str, message: str, stack: str, source: str, shape: Shape) -> F
     if name == "Unusable":
         return Failure("result", message)
     if name == "InternalError" and message == "out of memory":
-        return Failure("memory", "the expression used up its memory; make it build less")
+        return Failure("memory", MEMORY)
+    if name == "thrown" and message == "null":
+        return Failure("error", "the expression threw null, or had no memory left to say what went wrong")
     text = message if name in ("thrown", "Error") else f"{name}: {message}"
     return _failure("error", text + "\n" + stack, source, shape)
 

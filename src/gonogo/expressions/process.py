@@ -7,6 +7,7 @@ moment first, because being woken costs four times a small evaluation. What fram
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import select
@@ -51,15 +52,21 @@ def engine_path() -> str:
     return spec.origin
 
 
+def _shared_page() -> tuple[int, mmap.mmap]:
+    """A page of memory to share: its descriptor, never one of the standard three (a caller may have closed those)."""
+    with tempfile.TemporaryFile() as file:
+        file.truncate(mmap.PAGESIZE)
+        descriptor = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+    return descriptor, mmap.mmap(descriptor, mmap.PAGESIZE)
+
+
 class Child:
     """One running child process. Not thread safe; `Sandbox` holds the lock."""
 
     def __init__(self, now_ms: float, memory_bytes: int, result_bytes: int, grace_s: float) -> None:
         self._grace_s = grace_s
         self.pid_of_parent = os.getpid()
-        self._marker_file = tempfile.TemporaryFile()  # noqa: SIM115 - closed in kill()
-        self._marker_file.truncate(4096)
-        self._marker_map = mmap.mmap(self._marker_file.fileno(), 4096)
+        self._marker_file, self._marker_map = _shared_page()
         self._marker = memoryview(self._marker_map).cast("d")
         self._process = self._start(engine_path(), [repr(now_ms), str(memory_bytes), str(result_bytes)])
         assert self._process.stdin is not None
@@ -71,7 +78,7 @@ class Child:
 
     def _start(self, engine: str, settings: list[str]) -> subprocess.Popen[bytes]:
         here = Path(__file__).parent
-        marker = self._marker_file.fileno()
+        marker = self._marker_file
         if not sys.executable:
             raise SandboxError(
                 "the expression sandbox needs a Python interpreter to start; sys.executable is empty"
@@ -146,7 +153,7 @@ class Child:
         self._marker.release()
         if not self._marker_map.closed:
             self._marker_map.close()
-        self._marker_file.close()
+            os.close(self._marker_file)
         return code
 
     def abandon(self) -> None:

@@ -163,10 +163,10 @@ class Sandbox:
                 reply = yield self._frame(unsent, batch)
             if isinstance(reply, Died):
                 deaths = self._bury(reply, deaths)
-                alone = reply.run is None
-                self._blame(reply, batch, results)
+                alone = alone or reply.run is None
+                self._blame(reply, batch, results, deaths)
             elif reply is not None:
-                alone = False
+                deaths = 0
                 self._settle_compiled(unsent, reply[1:])
                 self._settle(batch, reply[1 + len(unsent) :], results)
                 self._retire(reply)
@@ -205,6 +205,8 @@ class Sandbox:
             each.sent = True
             if complaint:
                 each.failure = syntax_failure(complaint, each.source, each.shape)
+                if each.failure.kind == "memory":
+                    self._functions.forget(each.source)
 
     def _settle(self, batch: Sequence[Pending], said: Sequence[str], results: list[Result | None]) -> None:
         for each, text in zip(batch, said, strict=False):
@@ -220,11 +222,11 @@ class Sandbox:
                 else:
                     results[each.index] = result
 
-    def _blame(self, died: Died, batch: Sequence[Pending], results: list[Result | None]) -> None:
-        """Settle the run the child was at; all others of the frame run again."""
+    def _blame(self, died: Died, batch: Sequence[Pending], results: list[Result | None], deaths: int) -> None:
+        """Settle the run the child was at; all others run again, and so does what may have met a child killed before."""
         if died.run is not None and died.run < len(batch):
             culprit = batch[died.run]
-        elif len(batch) == 1:
+        elif len(batch) == 1 and (died.hung or deaths > 1):
             culprit = batch[0]
         else:
             return

@@ -32,6 +32,8 @@ IDLE_ALARM_S = 0.0
 FRAME_ALARM_S = 60.0
 BOOTSTRAP_LINE = 100_000
 ENGINE_IS_WRONG = 3
+SUSPICIOUS = ("!", '{"e":["InternalError"', '{"e":["thrown","null"')
+"""Results after which something may have stayed behind: without memory, the engine throws null."""
 
 
 def load_engine(path: str) -> Any:
@@ -218,11 +220,13 @@ def answer(engine: Engine, marker: Marker, parts: list[str]) -> list[str]:
                 continue
             marker.set(runs)
             result = engine.run(*arguments)
-            suspicious = suspicious or result.startswith("!") or "out of memory" in result[:200]
+            suspicious = suspicious or result.startswith(SUSPICIOUS)
             out.append(result)
             runs += 1
         elif command == "c":
-            out.append(engine.compile(*arguments))
+            complaint = engine.compile(*arguments)
+            suspicious = suspicious or (complaint != "" and "Error" not in complaint)
+            out.append(complaint)
         elif command == "d":
             engine.drop(*arguments)
         elif command == "x":
