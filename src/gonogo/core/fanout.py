@@ -10,7 +10,7 @@ import heapq
 
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
-from gonogo.core import scheduling
+from gonogo.core import routing, scheduling
 from gonogo.core.dependencies import all_settled, group_parent
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.plan import Step
@@ -122,6 +122,10 @@ def conclude(turn: Turn, node: Node) -> None:
     routes = outcome == "passed" and step.on_success is not None and not turn.state.stopping
     rest = "open" if routes else ("settled" if group_parent(turn.state, node) is None else "complete")
     turn.decide(d.Ended(node.step, node.scope, outcome, reason, rest=rest))
+    if routes:
+        routing.begin(turn, node, "on_success")
+    if routes:
+        routing.begin(turn, node, "on_success")
 
 
 def _outcome(state: State, node: Node) -> tuple[str, str | None]:

@@ -41,7 +41,7 @@ class Graph:
     def common(self, one: str, other: str) -> int:
         """How many fan-out levels two steps share."""
         shared = 0
-        for mine, theirs in zip(self.fans[one], self.fans[other], strict=False):
+        for mine, theirs in zip(self.fans[one], self.fans.get(other, ()), strict=False):
             if mine != theirs:
                 break
             shared += 1
@@ -148,12 +148,27 @@ def _dependents(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 
 def _held_back(plan: Plan) -> frozenset[str]:
-    """Run targets and `start: routed` steps wait for a route; goto targets don't (spec C.2 R4)."""
+    """Run targets and `start: routed` steps wait for a route; goto targets don't (spec C.2 R4).
+
+    A target that all who run it depend on is not held back: they couldn't start before it, so nothing would ever run.
+    """
     routed = {step.name for step in plan.steps.values() if step.start == "routed"}
     for step in plan.steps.values():
-        for block in blocks(step):
-            routed.update(target.step for target in block.run)
+        targets = {target.step for block in blocks(step) for target in block.run} - routed
+        if targets:
+            routed |= targets - _ancestors(plan, step)
     return frozenset(routed)
+
+
+def _ancestors(plan: Plan, step: Step) -> set[str]:
+    found = {edge.step for edge in edges(step)}
+    looked_at = [name for name in found if name in plan.steps]
+    for name in looked_at:
+        for edge in edges(plan.steps[name]):
+            if edge.step in plan.steps and edge.step not in found:
+                found.add(edge.step)
+                looked_at.append(edge.step)
+    return found
 
 
 def cycle(plan: Plan) -> tuple[str, ...]:

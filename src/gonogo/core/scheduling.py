@@ -186,7 +186,8 @@ def call(turn: Turn, step: Step, scope: str, *, again: bool = False) -> None:
     """Send the step's call out: a retry goes on with its execution, anything else begins a new one."""
     state = turn.state
     node = state.node(step.name, scope)
-    execution, attempt, wave = 1, 1, 0
+    around = state.node(step.name, enclosing(scope)) if scope else None
+    execution, attempt, wave = 1, 1, around.wave if around is not None else 0
     if node is not None:
         same = node.retrying or again
         execution = node.execution if same else node.execution + 1

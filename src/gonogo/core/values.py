@@ -75,7 +75,8 @@ def output_of(node: Node | None, state: State) -> Any:
         return [output_of(item, state) for item in items_in_order(state, node)]
     if node.output is not UNSET:
         return node.output
-    return {"issues": [as_names(issue) for issue in node.issues]} if node.issues else None
+    found = [as_names(issue) for issue in node.issues if not issue.engine]
+    return {"issues": found} if found else None
 
 
 def _visible(names: Names, step: str) -> Any:

@@ -1,0 +1,125 @@
+"""Waits for a person, and calls in doubt (spec C.15; semantics 3, 6 and 16)."""
+
+from __future__ import annotations
+
+from tests.core.script import LOGICAL, Never, Parks, Script, Unclear, block, plan, step
+
+from gonogo.core import decisions as d
+from gonogo.core.events import AnswerGiven, CallLost, Resumed
+
+
+def test_C_15_a_wait_is_no_failure_and_holds_the_run() -> None:
+    """The run parks: HOLD, nothing in flight, nothing failed."""
+    script = Script(plan(step("ask"), step("b", "ask")), calls={"ask": Parks()})
+    assert (script.verdict, script.outcome("ask"), script.state.slots) == ("HOLD", None, 0)
+
+
+def test_an_answer_becomes_the_output_and_the_run_goes_on() -> None:
+    """With the answerer's name."""
+    script = Script(plan(step("ask"), step("b", "ask")), calls={"ask": Parks()})
+    script.tell(AnswerGiven(step="ask", text="yes", by="ana"))
+    assert (script.node("ask").output, script.verdict) == ({"text": "yes", "by": "ana"}, "GO")
+
+
+def test_semantics_3_while_a_person_is_waited_for_the_run_is_hold_whatever_failed() -> None:
+    """It becomes NO-GO when that settles."""
+    script = Script(plan(step("ask"), step("bad")), calls={"ask": Parks(), "bad": LOGICAL})
+    assert script.verdict == "HOLD"
+    assert script.tell(AnswerGiven(step="ask", text="ok")).verdict == "NO-GO"
+
+
+def test_contracts_judge_an_answer_like_any_output() -> None:
+    """fail_if sees the text."""
+    steps = [step("ask", fail_if="no")]
+    script = Script(
+        plan(*steps), calls={"ask": Parks()}, answers={"no": lambda names: names["output"]["text"] == "no"}
+    )
+    assert script.tell(AnswerGiven(step="ask", text="no")).outcome("ask") == "failed"
+
+
+def test_a_second_answer_changes_nothing() -> None:
+    """The first one counts."""
+    script = Script(plan(step("ask")), calls={"ask": Parks()})
+    script.tell(AnswerGiven(step="ask", text="one")).tell(AnswerGiven(step="ask", text="two"))
+    assert script.node("ask").output["text"] == "one"
+
+
+def test_an_answer_to_nobody_is_ignored() -> None:
+    """Neither an unknown step nor one that doesn't wait."""
+    script = Script(plan(step("a")))
+    script.tell(AnswerGiven(step="a", text="x")).tell(AnswerGiven(step="ghost", text="x"))
+    assert script.verdict == "GO"
+
+
+def test_the_default_answers_when_the_time_is_over() -> None:
+    """Marked as such."""
+    script = Script(plan(step("ask")), calls={"ask": Parks(timeout_s=30, default="go on")})
+    script.pass_time(30)
+    assert script.node("ask").output == {"text": "go on", "by": "default"}
+
+
+def test_without_a_default_the_time_being_over_is_a_failure() -> None:
+    """Logical, and routed."""
+    script = Script(
+        plan(step("ask", on_fail=block(run=["fix"])), step("fix")), calls={"ask": Parks(timeout_s=30)}
+    )
+    script.pass_time(30)
+    assert (script.node("ask").fault.kind, script.started) == ("human_input.timeout", ["ask", "fix"])
+
+
+def test_semantics_16_a_mutating_call_with_an_unknown_effect_is_in_doubt() -> None:
+    """It is never repeated blindly, not even by a retry."""
+    script = Script(plan(step("post", effects="mutates", on_fail=block(retry=3))), calls={"post": Unclear()})
+    assert (script.started, script.verdict, script.node("post").status) == (["post"], "HOLD", "in_doubt")
+
+
+def test_a_reading_call_with_an_unknown_effect_is_an_ordinary_failure() -> None:
+    """Nothing outside can have changed."""
+    script = Script(plan(step("get", on_fail=block(retry=1))), calls={"get": Unclear()})
+    assert (script.started, script.verdict) == (["get", "get"], "NO-GO")
+
+
+def doubted(word: str) -> Script:
+    first = {
+        "post": lambda call: Unclear() if len(script_starts) == 0 and not script_starts.append(1) else "ok"
+    }
+    script_starts: list[int] = []
+    script = Script(plan(step("post", effects="mutates"), step("b", "post")), calls=first)
+    return script.tell(AnswerGiven(step="post", text=word))
+
+
+def test_a_person_says_what_became_of_a_call_in_doubt() -> None:
+    """done, again or failed."""
+    assert (doubted("done").started, doubted("done").verdict) == (["post", "b"], "GO")
+    assert (doubted("again").started, doubted("again").verdict) == (["post", "post", "b"], "GO")
+    assert (doubted("failed").started, doubted("failed").verdict) == (["post"], "NO-GO")
+
+
+def test_another_word_leaves_it_in_doubt() -> None:
+    """Nothing is guessed."""
+    assert doubted("perhaps").verdict == "HOLD"
+
+
+def lost(**keys: object) -> Script:
+    script = Script(
+        plan(step("a", **keys), step("b", "a")), calls={"a": lambda call: Never() if call.call == 1 else 1}
+    )
+    return script.tell(Resumed()).tell(CallLost(call=1))
+
+
+def test_semantics_6_a_lost_reading_call_is_repeated_under_the_same_intent() -> None:
+    """Marked as a repeat; the attempt isn't counted again."""
+    script = lost()
+    started = script.decided(d.Started, "a")
+    assert [(s.execution, s.attempt, s.again) for s in started] == [(1, 1, False), (1, 1, True)]
+    assert script.verdict == "GO"
+
+
+def test_semantics_6_a_lost_mutating_call_holds() -> None:
+    """A person must say."""
+    assert lost(effects="mutates").verdict == "HOLD"
+
+
+def test_semantics_6_a_lost_mutating_call_under_a_key_is_repeated() -> None:
+    """The author gave a key because the far side honours it."""
+    assert lost(effects="mutates", idempotency_key=0).verdict == "GO"

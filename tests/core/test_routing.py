@@ -1,0 +1,257 @@
+"""Where a run goes after a step (spec C.10, C.11, B.8; semantics 6 and 7)."""
+
+from __future__ import annotations
+
+from tests.core.script import LOGICAL, TRANSIENT, Script, block, error, plan, step
+
+from gonogo.core import decisions as d
+from gonogo.core.plan import Target
+from gonogo.expressions.results import Value
+
+
+def test_C_10_R1_run_then_run_js_then_goto() -> None:
+    """What a block runs comes first, to its end; then it goes elsewhere."""
+    steps = [
+        step("a", on_success=block(run=["x"], run_js="js", goto="z")),
+        step("x"),
+        step("y", start="routed"),
+        step("z", start="routed"),
+    ]
+    script = Script(plan(*steps), answers={"js": Value(["y"])})
+    assert script.started == ["a", "x", "y", "z"]
+
+
+def test_C_10_R1_transitions_come_before_goto_js_and_goto() -> None:
+    """The first true rule wins."""
+    steps = [step("a", on_success=block(when=[("no", "x"), ("yes", "y")], goto_js="js", goto="z"))]
+    steps += [step(name, start="routed") for name in "xyz"]
+    script = Script(plan(*steps), answers={"no": False})
+    assert script.started == ["a", "y"]
+
+
+def test_B_8_R3_a_matching_rule_to_null_stops_the_block() -> None:
+    """`to: null`: goto_js and goto are not consulted."""
+    steps = [
+        step("a", on_success=block(when=[("yes", None)], goto_js="js", goto="z")),
+        step("z", start="routed"),
+    ]
+    assert Script(plan(*steps), answers={"js": Value("z")}).started == ["a"]
+
+
+def test_B_6_a_rule_that_errors_counts_as_false_and_is_recorded() -> None:
+    """The next rule is looked at; a Judged decision keeps the error."""
+    steps = [
+        step("a", on_success=block(when=[("bad", "x"), ("yes", "y")])),
+        step("x", start="routed"),
+        step("y", start="routed"),
+    ]
+    script = Script(plan(*steps), answers={"bad": error("no such thing")})
+    assert script.started == ["a", "y"]
+    assert [judged.error for judged in script.decided(d.Judged)] == ["no such thing", None]
+
+
+def test_B_8_R1_goto_js_names_the_target() -> None:
+    """A non-empty text is the target."""
+    steps = [
+        step("a", on_success=block(goto_js="js", goto="y")),
+        step("x", start="routed"),
+        step("y", start="routed"),
+    ]
+    assert Script(plan(*steps), answers={"js": Value("x")}).started == ["a", "x"]
+
+
+def test_B_8_R1_an_explicit_null_means_no_goto() -> None:
+    """It suppresses the static target."""
+    steps = [step("a", on_success=block(goto_js="js", goto="y")), step("y", start="routed")]
+    assert Script(plan(*steps), answers={"js": Value(None)}).started == ["a"]
+
+
+def test_B_6_goto_js_that_errors_or_gives_nothing_falls_back_to_goto() -> None:
+    """The static target is the safe one."""
+    steps = [step("a", on_success=block(goto_js="js", goto="y")), step("y", start="routed")]
+    assert Script(plan(*steps), answers={"js": error()}).started == ["a", "y"]
+    assert Script(plan(*steps), answers={"js": Value(None, undefined=True)}).started == ["a", "y"]
+
+
+def test_B_8_R2_run_js_takes_names_and_objects_and_drops_the_rest() -> None:
+    """Items are names or {step, with}."""
+    steps = [step("a", on_success=block(run_js="js")), step("x", start="routed"), step("y", start="routed")]
+    script = Script(plan(*steps), answers={"js": Value(["x", {"step": "y", "with": {"n": 1}}, 7, {"no": 1}])})
+    assert script.started == ["a", "x", "y"]
+    assert script.node("y").arguments == {"n": 1}
+
+
+def test_B_6_run_js_that_gives_no_list_runs_nothing() -> None:
+    """Neither does one that errors."""
+    steps = [step("a", on_success=block(run_js="js")), step("x", start="routed")]
+    assert Script(plan(*steps), answers={"js": Value("x")}).started == ["a"]
+    assert Script(plan(*steps), answers={"js": error()}).started == ["a"]
+
+
+def test_C_10_R3_arguments_reach_the_target() -> None:
+    """Plain values pass as they are."""
+    steps = [step("a", on_success=block(run=[Target("x", {"level": 3})])), step("x")]
+    assert Script(plan(*steps)).node("x").arguments == {"level": 3}
+
+
+def test_C_10_R6_a_remediation_sees_the_failed_item() -> None:
+    """It runs in the item's scope with args.item and args.index, and outputs[parent] is the item."""
+    seen = {}
+
+    def fix(call: object) -> int:
+        from gonogo.core.values import names_for
+
+        names = names_for(script_box[0].state, "fix", "list#1[1]")
+        seen.update(args=names["args"], parent=names["outputs"]["list"])
+        return 1
+
+    script_box: list[Script] = []
+
+    class Late(Script):
+        def go(self) -> Script:
+            script_box.append(self)
+            return super().go()
+
+    steps = [
+        step("list", for_each=True),
+        step("each", "list", fanout="map", on_fail=block(run=["fix"])),
+        step("fix"),
+    ]
+    script = Late(
+        plan(*steps),
+        calls={"list": ["a", "b"], "each": lambda c: LOGICAL if c.scope.endswith("[1]") else 1, "fix": fix},
+    )
+    assert script.started == ["list", "each@list#1[0]", "each@list#1[1]", "fix@list#1[1]"]
+    assert seen == {"args": {"item": "b", "index": 1}, "parent": "b"}
+
+
+def test_C_10_R5_a_target_with_its_own_fanout_runs_once_per_item() -> None:
+    """on_success of a forEach step runs a `fanout: map` target for each item."""
+    steps = [
+        step("list", for_each=True, on_success=block(run=["each"])),
+        step("each", fanout="map", fanout_explicit=True),
+    ]
+    assert Script(plan(*steps), calls={"list": [1, 2]}).started == [
+        "list",
+        "each@list#1[0]",
+        "each@list#1[1]",
+    ]
+
+
+def test_C_10_R7_a_made_up_target_is_an_issue_and_no_go() -> None:
+    """run_js and goto_js can name a step that isn't there; nothing is ignored."""
+    script = Script(plan(step("a", on_success=block(goto_js="js"))), answers={"js": Value("ghost")})
+    assert [issue.rule_id for issue in script.state.run_issues] == ["a/routing/unknown_target"]
+    assert script.verdict == "NO-GO"
+
+
+def test_C_9_R8_on_fail_run_alone_doesnt_run_the_step_again() -> None:
+    """H21: never, unless retry or goto says so."""
+    script = Script(plan(step("a", on_fail=block(run=["fix"])), step("fix")), calls={"a": LOGICAL})
+    assert script.started == ["a", "fix"]
+    assert script.verdict == "NO-GO"
+
+
+def test_C_9_R7_remediation_comes_before_the_retry_and_dependents_after_both() -> None:
+    """fix, then the step again, then what depends on it, once."""
+    steps = [step("a", on_fail=block(run=["fix"], retry=1)), step("fix"), step("b", "a")]
+    script = Script(
+        plan(*steps, max_parallelism=4), calls={"a": lambda c: TRANSIENT if c.attempt == 1 else 1}
+    )
+    assert script.started == ["a", "fix", "a", "b"]
+
+
+def test_a_remediation_may_depend_on_the_step_that_failed() -> None:
+    """C.5: the failed step whose on_fail.run started this one is an allowed dependency."""
+    script = Script(plan(step("a", on_fail=block(run=["fix"])), step("fix", "a")), calls={"a": LOGICAL})
+    assert script.started == ["a", "fix"]
+
+
+def test_I_1_row_5_a_goto_leaves_unrelated_steps_alone() -> None:
+    """C.11 R1: a pending step outside the set still runs exactly once."""
+    steps = [
+        step("a"),
+        step("check", "a", on_fail=block(goto="a")),
+        step("other", "a"),
+        step("last", "other"),
+    ]
+    script = Script(
+        plan(*steps, max_parallelism=1), calls={"check": lambda c: LOGICAL if c.execution == 1 else 1}
+    )
+    assert script.started.count("last") <= 2
+    assert script.outcomes() == dict.fromkeys(("a", "check", "other", "last"), "passed")
+
+
+def test_C_11_R3_a_goto_takes_the_targets_dependents_along() -> None:
+    """Everything behind the target runs again, once each."""
+    steps = [step("a"), step("b", "a"), step("c", "b", on_fail=block(goto="a")), step("x")]
+    script = Script(plan(*steps), calls={"c": lambda c: LOGICAL if c.execution == 1 else 1})
+    assert script.started == ["a", "x", "b", "c", "a", "b", "c"]
+
+
+def test_semantics_7_a_run_target_brings_no_rerun_of_dependents() -> None:
+    """What already ran behind it stays as it is; what never ran follows by the normal gate."""
+    steps = [step("a"), step("b", "a"), step("c", "b", on_success=block(run=["a"]))]
+    script = Script(plan(*steps))
+    assert script.started.count("b") == 1
+
+
+def test_semantics_7_dependents_of_a_held_back_target_follow_it() -> None:
+    """They wait for the route, then run."""
+    steps = [step("a", on_success=block(run=["x"])), step("x"), step("y", "x")]
+    assert Script(plan(*steps)).started == ["a", "x", "y"]
+
+
+def test_semantics_7_a_set_takes_along_dependencies_that_never_ran() -> None:
+    """A held-back step that a target needs runs first."""
+    steps = [
+        step("a", on_success=block(goto="x")),
+        step("base", start="routed"),
+        step("x", "base", start="routed"),
+    ]
+    assert Script(plan(*steps)).started == ["a", "base", "x"]
+
+
+def test_semantics_7_a_running_member_finishes_and_runs_again_as_superseded() -> None:
+    """Its first result doesn't count."""
+    from tests.core.script import Never
+
+    from gonogo.core.events import CallDone
+
+    steps = [step("a", on_success=block(when=[("first", "slow")])), step("slow")]
+    results = {"slow": lambda c: Never() if c.execution == 1 else "second"}
+    script = Script(plan(*steps), calls=results)
+    script.tell(CallDone(call=2, output="first"))
+    assert script.started == ["a", "slow", "slow"]
+    assert len(script.decided(d.Superseded)) == 1
+    assert script.node("slow").output == "second"
+
+
+def test_H22_a_goto_to_a_step_not_yet_run_doesnt_run_it_twice() -> None:
+    """A forward goto is legal."""
+    assert Script(plan(step("a", on_success=block(goto="b")), step("b", "a"))).started == ["a", "b"]
+
+
+def test_C_11_R10_goto_event_names_the_event_of_the_new_wave() -> None:
+    """Dependents that don't react to it stay out; the original event stays readable."""
+    from gonogo.core.values import names_for
+
+    steps = [
+        step("a", on_success=block(goto="b", goto_event="pr_updated")),
+        step("b", start="routed"),
+        step("c", "b", on=("pr_updated", "pr_opened")),
+        step("e", "b", on=("pr_opened",)),
+    ]
+    script = Script(plan(*steps), trigger={"name": "pr_opened", "event_name": "pr_opened"})
+    event = names_for(script.state, "c", "")["event"]
+    assert (event["name"], event["original"]["name"]) == ("pr_updated", "pr_opened")
+    assert [step for step, _ in script.decided(d.Routed)[0].members] == ["b", "c"]
+
+
+def test_history_holds_the_current_run_while_routing() -> None:
+    """H23: commit first, then route."""
+    steps = [step("a", on_success=block(when=[("now", "x")])), step("x", start="routed")]
+    script = Script(
+        plan(*steps), calls={"a": 7}, answers={"now": lambda names: names["outputs_history"]["a"] == [7]}
+    )
+    assert script.started == ["a", "x"]

@@ -1,0 +1,126 @@
+"""fail_fast, halt and cancel (spec C.14 R5, C.16; semantics 4 and 5)."""
+
+from __future__ import annotations
+
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
+
+from gonogo.core import commands as c
+from gonogo.core.events import CallDone, CancelAsked
+from gonogo.core.plan import Retry
+
+
+def test_C_14_R5_fail_fast_skips_what_hasnt_started_and_lets_running_steps_end() -> None:
+    """Each dropped step has the reason and the cause."""
+    steps = [step("a"), step("b"), step("c", "b")]
+    script = Script(plan(*steps, fail_fast=True), calls={"a": LOGICAL, "b": Never()})
+    script.tell(CallDone(call=2, output=1))
+    assert script.outcomes() == {"a": "failed", "b": "passed", "c": "skipped"}
+    assert (script.node("c").reason, script.node("c").because) == ("fail_fast", "a")
+
+
+def test_semantics_4_fail_fast_waits_until_a_failure_is_final() -> None:
+    """A failure that a retry mends stops nothing."""
+    steps = [step("a", on_fail=block(retry=1)), step("b", "a")]
+    script = Script(
+        plan(*steps, fail_fast=True), calls={"a": lambda call: TRANSIENT if call.attempt == 1 else 1}
+    )
+    assert script.verdict == "GO"
+
+
+def test_a_tolerated_failure_stops_nothing() -> None:
+    """fail_fast is about failures that matter."""
+    steps = [step("a", continue_on_failure=True), step("b", "a")]
+    assert Script(plan(*steps, fail_fast=True), calls={"a": LOGICAL}).outcome("b") == "passed"
+
+
+def test_semantics_4_fail_fast_gives_up_waits() -> None:
+    """A retry that is waiting doesn't come."""
+    steps = [step("w", on_fail=block(retry=Retry(1, delay_s=50))), step("a", "start"), step("start")]
+    script = Script(plan(*steps, fail_fast=True), calls={"w": TRANSIENT, "a": LOGICAL})
+    assert script.started.count("w") == 1
+    assert (script.outcome("w"), script.state.timers) == ("failed", {})
+
+
+def test_GAT_1_always_steps_run_after_fail_fast() -> None:
+    """The report still comes."""
+    steps = [step("a"), step("b", "a"), step("report", "a", "b", if_="always()", always=True)]
+    assert Script(plan(*steps, fail_fast=True), calls={"a": LOGICAL}).started == ["a", "report"]
+
+
+def test_C_16_halt_stops_running_calls_and_fails_the_step() -> None:
+    """The rest is skipped as halted; the run is NO-GO even if the step tolerates failure."""
+    condition = {"name": "stop", "when": "bad", "halt": True}
+    steps = [step("a", conditions=[condition], continue_on_failure=True), step("slow"), step("c", "a")]
+    script = Script(plan(*steps), calls={"slow": Never()})
+    assert [command.call for command in script.commands if isinstance(command, c.StopCall)] == [2]
+    assert (script.node("c").reason, script.outcome("slow"), script.verdict) == (
+        "halted",
+        "cancelled",
+        "NO-GO",
+    )
+    assert script.rules("a") == ["a_halt_execution", "a_stop"]
+
+
+def test_CAN_1_a_cancelled_call_is_not_retried_and_routes_nowhere() -> None:
+    """Its outcome is cancelled, not failed."""
+    keys = {
+        "on_fail": block(run=["fix"], retry=Retry(5, on=("transient", "logical", "cancelled"), delay_s=10))
+    }
+    script = Script(plan(step("a", **keys), step("fix")), calls={"a": Never()})
+    script.tell(CancelAsked())
+    assert (script.started, script.outcome("a"), script.verdict) == (["a"], "cancelled", "NO-GO")
+
+
+def test_CAN_1_a_cancel_during_a_wait_ends_the_wait() -> None:
+    """No further attempt starts."""
+    steps = [step("a", on_fail=block(retry=Retry(5, delay_s=10))), step("ask")]
+    script = Script(plan(*steps), calls={"a": TRANSIENT, "ask": Parks()})
+    assert script.verdict == "HOLD" or script.node("a").status == "backing_off"
+    script.tell(CancelAsked())
+    assert script.state.timers == {}
+    assert script.outcome("ask") == "cancelled"
+
+
+def test_CAN_3_a_call_that_ends_as_the_cancel_arrives_counts_and_nothing_follows() -> None:
+    """At most the step in flight completes."""
+    script = Script(plan(step("a"), step("b", "a")), calls={"a": Never()})
+    script._perform = lambda command: None  # type: ignore[method-assign]
+    script.tell(CancelAsked())
+    script.tell(CallDone(call=1, output=1))
+    assert (script.outcome("a"), script.outcome("b"), script.verdict) == ("passed", "skipped", "NO-GO")
+
+
+def test_semantics_5_always_steps_run_during_a_cancel() -> None:
+    """Within the cleanup grace."""
+    steps = [step("a"), step("tidy", "a", if_="always()", always=True)]
+    script = Script(plan(*steps), calls={"a": Never()})
+    script.tell(CancelAsked())
+    assert (script.started, script.outcome("tidy")) == (["a", "tidy"], "passed")
+
+
+def test_semantics_5_a_second_cancel_stops_cleanup_too() -> None:
+    """Nothing is left running."""
+    steps = [step("a"), step("tidy", "a", if_="always()", always=True)]
+    script = Script(plan(*steps), calls={"a": Never(), "tidy": Never()})
+    script.tell(CancelAsked()).tell(CancelAsked())
+    assert (script.outcome("tidy"), script.verdict) == ("cancelled", "NO-GO")
+
+
+def test_semantics_5_the_cleanup_grace_ends_a_cleanup_that_hangs() -> None:
+    """Ten seconds by default."""
+    steps = [step("a"), step("tidy", "a", if_="always()", always=True)]
+    script = Script(plan(*steps), calls={"a": Never(), "tidy": Never()})
+    script.tell(CancelAsked())
+    assert (script.now, script.outcome("tidy"), script.state.finished is not None) == (
+        10.0,
+        "cancelled",
+        True,
+    )
+
+
+def test_a_cancelled_fan_out_opens_no_more_items() -> None:
+    """The items in flight end, the rest never starts."""
+    steps = [step("list", for_each=True), step("each", "list", fanout="map")]
+    script = Script(plan(*steps), calls={"list": [1, 2, 3], "each": Never()})
+    script.tell(CancelAsked())
+    assert (script.started, script.outcome("each")) == (["list", "each@list#1[0]"], "cancelled")
