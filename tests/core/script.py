@@ -1,7 +1,7 @@
 """A script for the core: this plan, these results, these answers; then what was decided.
 
-No host, no clock, no sandbox: calls and evaluations are answered from tables, timers fire when nothing else is left. Expressions are
-texts answered by `answers`; one that isn't listed is true.
+No host, no clock, no sandbox: calls and evaluations are answered from tables, timers fire when nothing else is left.
+Expressions are texts answered by `answers`; one that isn't listed is true.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from gonogo.core import decisions as d
 
 
 def loop(max_loops: int) -> Script:
+    """A check that never holds and sends the run back."""
     steps = [step("write"), step("verify", "write", on_fail=block(goto="write"))]
     return Script(plan(*steps, max_loops=max_loops), calls={"verify": LOGICAL})
 

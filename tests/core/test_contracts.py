@@ -12,6 +12,7 @@ from gonogo.core.plan import Step
 
 
 def one(answers: dict[str, Any] | None = None, result: Any = None, **keys: Any) -> Script:
+    """A step under test and one behind it."""
     return Script(plan(step("a", **keys), step("after", "a")), calls={"a": result}, answers=answers)
 
 

@@ -13,6 +13,7 @@ from gonogo.core.values import names_for
 
 
 def mapped(*more: Any, result: Any = None, items: Any = (1, 2, 3), **keys: Any) -> Script:
+    """A list and a step over its items."""
     calls = {"list": list(items) if isinstance(items, tuple) else items, "each": result}
     return Script(
         plan(
@@ -23,6 +24,7 @@ def mapped(*more: Any, result: Any = None, items: Any = (1, 2, 3), **keys: Any) 
 
 
 def bad(index: int, fault: Any = LOGICAL) -> Callable[[Any], Any]:
+    """A call that fails for one item."""
     return lambda call: fault if call.scope.endswith(f"[{index}]") else call.scope
 
 
@@ -63,12 +65,13 @@ def test_C_13_R2_inside_an_item_the_parents_output_is_the_item() -> None:
 def test_C_13_R3_if_is_judged_once_before_the_fan_out() -> None:
     """It sees the whole list."""
     seen = []
+
+    def ok(names: Any) -> bool:
+        seen.append(names["outputs"]["list"])
+        return True
+
     steps = [step("list", for_each=True), step("each", "list", fanout="map", if_="ok")]
-    Script(
-        plan(*steps),
-        calls={"list": [1, 2]},
-        answers={"ok": lambda names: seen.append(names["outputs"]["list"]) or True},
-    )
+    Script(plan(*steps), calls={"list": [1, 2]}, answers={"ok": ok})
     assert seen == [[1, 2]]
 
 
@@ -188,6 +191,7 @@ def test_on_success_of_a_mapped_step_comes_once_on_fail_per_item() -> None:
 
 
 def finishing(items: Any = (1, 2), result: Any = None, **keys: Any) -> Script:
+    """A list with an on_finish and two steps over its items."""
     steps = [
         step("list", for_each=True, on_finish=block(run=["done"])),
         step("one", "list", fanout="map", **keys),

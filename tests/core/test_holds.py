@@ -64,7 +64,9 @@ def test_without_a_default_the_time_being_over_is_a_failure() -> None:
         plan(step("ask", on_fail=block(run=["fix"])), step("fix")), calls={"ask": Parks(timeout_s=30)}
     )
     script.pass_time(30)
-    assert (script.node("ask").fault.kind, script.started) == ("human_input.timeout", ["ask", "fix"])
+    fault = script.node("ask").fault
+    assert fault is not None
+    assert (fault.kind, script.started) == ("human_input.timeout", ["ask", "fix"])
 
 
 def test_semantics_16_a_mutating_call_with_an_unknown_effect_is_in_doubt() -> None:
@@ -80,11 +82,11 @@ def test_a_reading_call_with_an_unknown_effect_is_an_ordinary_failure() -> None:
 
 
 def doubted(word: str) -> Script:
-    first = {
-        "post": lambda call: Unclear() if len(script_starts) == 0 and not script_starts.append(1) else "ok"
-    }
-    script_starts: list[int] = []
-    script = Script(plan(step("post", effects="mutates"), step("b", "post")), calls=first)
+    """A mutating call in doubt, and a word about it."""
+    results = iter((Unclear(), "ok"))
+    script = Script(
+        plan(step("post", effects="mutates"), step("b", "post")), calls={"post": lambda call: next(results)}
+    )
     return script.tell(AnswerGiven(step="post", text=word))
 
 
@@ -101,6 +103,7 @@ def test_another_word_leaves_it_in_doubt() -> None:
 
 
 def lost(**keys: object) -> Script:
+    """A call in flight when its host died."""
     script = Script(
         plan(step("a", **keys), step("b", "a")), calls={"a": lambda call: Never() if call.call == 1 else 1}
     )

@@ -8,7 +8,9 @@ from gonogo.core import decisions as d
 
 
 def excluded(script: Script) -> dict[str, str]:
-    return script.decided(d.Planned)[0].excluded
+    """Which steps were left out, and why."""
+    planned: d.Planned = script.decided(d.Planned)[0]
+    return planned.excluded
 
 
 def test_C_2_R1_a_requested_step_brings_all_it_depends_on() -> None:

@@ -96,7 +96,7 @@ def test_C_10_R3_arguments_reach_the_target() -> None:
 
 def test_C_10_R6_a_remediation_sees_the_failed_item() -> None:
     """It runs in the item's scope with args.item and args.index, and outputs[parent] is the item."""
-    seen = {}
+    seen: dict[str, object] = {}
 
     def fix(call: object) -> int:
         from gonogo.core.values import names_for

@@ -78,6 +78,8 @@ def node_for(state: State, step: str, scope: str) -> Node:
     if node is None:
         node = scopes[scope] = Node(step, scope)
         state.open_nodes += 1
+        if step in state.dropped:
+            node.execution = state.dropped[step].pop(scope, 0)
     return node
 
 
@@ -114,7 +116,11 @@ _ASKED_STATUS = {
 
 
 def _cleared(state: State, decision: d.Cleared) -> None:
-    move(state, node_for(state, decision.step, decision.scope), life.CLEARED)
+    node = node_for(state, decision.step, decision.scope)
+    if decision.again:
+        _forget_waits(state, node)
+    move(state, node, life.CLEARED)
+    node.again = decision.again
 
 
 def _skipped(state: State, decision: d.Skipped) -> None:
@@ -128,6 +134,7 @@ def _skipped(state: State, decision: d.Skipped) -> None:
     node.issues = decision.issues
     node.fault = None
     node.requested = False
+    node.again = False
     node.result = None
     node.ended_at = state.at
     _drop_items(state, node)
@@ -150,6 +157,7 @@ def _started(state: State, decision: d.Started) -> None:
     node.result = None
     node.requested = False
     node.retrying = False
+    node.again = False
     node.trigger = None
     if node.started_at is None or decision.attempt == 1:
         node.started_at = state.at
@@ -238,18 +246,40 @@ def _expanded(state: State, decision: d.Expanded) -> None:
     node.execution += 1
     node.started_at = state.at
     node.fan = Fan(decision.parent, decision.execution, decision.total)
+    _forget_dropped(state, decision)
 
 
 def _drop_items(state: State, node: Node) -> None:
-    """Items of an older execution of the fan-out's parent are history: out of the state, not out of the journal."""
+    """Items of an older run of a fan-out are history: out of the state, not out of the journal.
+
+    Only how often each has run is kept, since the same items may come again and no intent may.
+    """
     if node.fan is None:
         return
+    items = _items_prefix(node.scope, node.fan.parent)
     node.fan = None
-    inner = node.scope + "/" if node.scope else ""
     scopes = state.nodes[node.step]
-    for scope in [scope for scope in scopes if scope != node.scope and scope.startswith(inner)]:
-        if not scopes.pop(scope).complete:
+    for scope in [scope for scope in scopes if scope.startswith(items)]:
+        item = scopes.pop(scope)
+        if not item.complete:
             state.open_nodes -= 1
+        if item.execution:
+            state.dropped.setdefault(node.step, {})[scope] = item.execution
+
+
+def _items_prefix(scope: str, parent: str) -> str:
+    return f"{scope}/{parent}#" if scope else f"{parent}#"
+
+
+def _forget_dropped(state: State, decision: d.Expanded) -> None:
+    """Items of an older execution of the parent never come again."""
+    dropped = state.dropped.get(decision.step)
+    if not dropped:
+        return
+    items = _items_prefix(decision.scope, decision.parent)
+    same = f"{items}{decision.execution}["
+    for scope in [scope for scope in dropped if scope.startswith(items) and not scope.startswith(same)]:
+        del dropped[scope]
 
 
 def _retrying(state: State, decision: d.Retrying) -> None:
@@ -297,6 +327,7 @@ def _request(state: State, node: Node) -> None:
         return
     _forget_waits(state, node)
     node.retrying = False
+    node.again = False
     if node.status != life.PENDING:
         move(state, node, life.PENDING)
         _drop_items(state, node)
@@ -406,8 +437,8 @@ def _reopened(state: State, decision: d.Reopened) -> None:
     for node in list(state.all_nodes()):
         if node.complete and (node.outcome == "cancelled" or node.reason == "cancelled"):
             _reopen(state, node)
-            move(state, node, life.PENDING)
-            _drop_items(state, node)
+            _reopen_around(state, node)
+            move(state, node, life.PENDING if node.fan is None else life.EXPANDING)
 
 
 def _finished(state: State, decision: d.Finished) -> None:

@@ -74,10 +74,12 @@ class Judged(About, frozen=True, tag="judged"):
 
 
 class Cleared(About, frozen=True, tag="cleared"):
-    """`if` and dependencies allow the step; it starts when it gets a slot."""
+    """`if` and dependencies allow the step; it starts when it gets a slot. `again` repeats a call that left its slot."""
+
+    again: bool = False
 
     def sentence(self) -> str:
-        return "may start"
+        return "may start" + (" again" if self.again else "")
 
 
 class Skipped(About, frozen=True, tag="skipped"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gonogo.core import contracts, scheduling
+from gonogo.core import contracts
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.events import AnswerGiven, CallParked
@@ -50,7 +50,8 @@ def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
     word = event.text.strip().lower()
     if word == "again":
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
-        scheduling.call(turn, turn.step(node), node.scope, again=True)
+        turn.decide(d.Cleared(node.step, node.scope, again=True))
+        turn.routed.append((node.step, node.scope))
     elif word == "done":
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
         contracts.check(turn, node)

@@ -162,7 +162,9 @@ def begin(turn: Turn, name: str, scope: str) -> None:
     step = turn.graph.steps[name]
     node = turn.state.node(name, scope)
     refusal = runs_refusal(turn.state, step, node)
-    if refusal is not None:
+    if node is not None and node.again:
+        call(turn, step, scope, again=True)
+    elif refusal is not None:
         refuse_run(turn, step, scope, refusal)
     elif step.assume:
         turn.ask(name, scope, "assume", *step.assume)

@@ -43,7 +43,7 @@ class Node:
     """One step in one scope: where it is in its life, and what its latest run came to."""
 
     __slots__ = (
-        "arguments", "attempt", "attempts", "because", "call", "complete", "content", "ended_at", "event", "execution",
+        "again", "arguments", "attempt", "attempts", "because", "call", "complete", "content", "ended_at", "event", "execution",
         "fan", "fault", "hold", "inputs", "issues", "items", "meta", "outcome", "output", "reason", "requested",
         "requester", "result", "retries", "retrying", "scope", "settled", "started_at", "status", "step", "timer",
         "trigger", "waits_for", "wave",
@@ -59,6 +59,7 @@ class Node:
         self.attempts = 0
         self.retries = 0
         self.retrying = False
+        self.again = False
         self.call: int | None = None
         self.timer: int | None = None
         self.result: CallDone | CallFailed | None = None
@@ -115,6 +116,7 @@ class State:
         self.lost_asks: tuple[Ask, ...] = ()
         self.ready = ReadyQueue()
         self.timers: dict[int, tuple[float, Node | None]] = {}
+        self.dropped: dict[str, dict[str, int]] = {}
         self.remediating: dict[tuple[str, str], Node] = {}
         self.slots = 0
         self.open_nodes = 0
@@ -145,6 +147,13 @@ class State:
         if node is None:
             raise Bug(f"no step {step} in scope {scope or '(run)'}")
         return node
+
+    def runs_before(self, step: str, scope: str) -> int:
+        """How often a step has run in a scope, items that were dropped since included."""
+        node = self.nodes[step].get(scope)
+        if node is not None:
+            return node.execution
+        return self.dropped[step].get(scope, 0) if step in self.dropped else 0
 
     def step(self, node: Node) -> Step:
         """The plan's step of a node."""
