@@ -1,0 +1,90 @@
+"""Workflow files to plans, and plans with what the command line says instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from gonogo.app.wiring import built_in_table, new_sandbox
+from gonogo.core.plan import Plan
+
+if TYPE_CHECKING:
+    from gonogo.config import Loaded
+    from gonogo.expressions.sandbox import Sandbox
+    from gonogo.providers.table import Table
+
+
+def load(path: str | Path | None = None, *, strict: bool = False, table: Table | None = None) -> Loaded:
+    """The plan of a workflow file; without a path the usual names are looked for, up to the git root.
+
+    Raises:
+        ConfigError: with every problem found.
+        UsageError: there is no such file.
+    """
+    from gonogo.config import find_config
+    from gonogo.config import load as load_file
+
+    if path is None:
+        path = find_config(Path.cwd()).path
+    with _Compiler() as compile_expressions:
+        return load_file(
+            path, providers=table or built_in_table(), compile_expressions=compile_expressions, strict=strict
+        )
+
+
+def loads(text: str, *, strict: bool = False, name: str = "<text>", table: Table | None = None) -> Loaded:
+    """The plan of a text. Raises ConfigError."""
+    from gonogo.config import loads as load_text
+
+    with _Compiler() as compile_expressions:
+        return load_text(
+            text,
+            providers=table or built_in_table(),
+            compile_expressions=compile_expressions,
+            strict=strict,
+            name=name,
+        )
+
+
+class _Compiler:
+    """A sandbox for as long as a file is loaded; started only if there is JavaScript in it."""
+
+    def __init__(self) -> None:
+        self._sandbox: Sandbox | None = None
+
+    def __enter__(self) -> Callable[[Sequence[tuple[str, Any]]], Sequence[Any]]:
+        return self._prepare
+
+    def __exit__(self, *exc: object) -> None:
+        if self._sandbox is not None:
+            self._sandbox.close()
+
+    def _prepare(self, sources: Sequence[tuple[str, Any]]) -> Sequence[Any]:
+        if not sources:
+            return []
+        if self._sandbox is None:
+            self._sandbox = new_sandbox(0.0)
+        return self._sandbox.prepare(sources)
+
+
+def with_limits(
+    plan: Plan,
+    *,
+    max_parallelism: int | None = None,
+    fail_fast: bool | None = None,
+    include_tags: tuple[str, ...] | None = None,
+    exclude_tags: tuple[str, ...] | None = None,
+) -> Plan:
+    """The plan with what the command line says instead; the journal holds it like that."""
+    if max_parallelism is not None:
+        plan = replace(plan, limits=replace(plan.limits, max_parallelism=max_parallelism))
+    if fail_fast is not None:
+        plan = replace(plan, fail_fast=fail_fast)
+    if include_tags is not None:
+        plan = replace(plan, include_tags=include_tags)
+    if exclude_tags is not None:
+        plan = replace(plan, exclude_tags=exclude_tags)
+    return plan

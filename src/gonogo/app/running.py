@@ -1,0 +1,78 @@
+"""Start a run, go on with one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gonogo.app.options import Options, Start
+from gonogo.app.wiring import first_record_of, redactor_for, runs_in, surroundings, surroundings_again
+from gonogo.core.plan import Plan
+from gonogo.hosts.base import RunResult
+
+if TYPE_CHECKING:
+    from gonogo.config import Loaded
+
+T = TypeVar("T")
+
+
+def start_run(plan: Loaded | Plan, start: Start | None = None, options: Options | None = None) -> RunResult:
+    """Run a workflow; returns when it is over, parked or cancelled.
+
+    Raises:
+        UsageError: inputs or other values don't fit, or a requested step doesn't exist.
+        JournalError: the run's journal can't be created or written.
+        RunLocked: another process is starting the same run.
+        SandboxError, Bug: the run stopped where it was; it can be resumed.
+    """
+    return _blocking(lambda: start_run_async(plan, start, options))
+
+
+async def start_run_async(
+    plan: Loaded | Plan, start: Start | None = None, options: Options | None = None
+) -> RunResult:
+    """As `start_run`. Cancelling it cancels the run, then goes on."""
+    from gonogo.hosts.local import run_new
+
+    options = options or Options()
+    start = start or Start()
+    plan = plan if isinstance(plan, Plan) else plan.plan
+    runs = runs_in(options)
+    environment = {**os.environ, **options.env}
+    redactor = redactor_for(environment, plan)
+    event = first_record_of(plan, start, options, environment, redactor)
+    around = surroundings(runs, options, environment, dict(options.env), redactor, plan)
+    return await run_new(event, runs.create(event.run_id), around, signals=options.signals)
+
+
+def resume_run(run_id: str, options: Options | None = None) -> RunResult:
+    """Go on with a run after a crash, a cancel or a hold; one that is over stays as it is.
+
+    Raises:
+        RunLocked: another process runs it.
+        JournalError: there is no such run, or its journal can't be trusted.
+        SandboxError, Bug: as `start_run`.
+    """
+    return _blocking(lambda: resume_run_async(run_id, options))
+
+
+async def resume_run_async(run_id: str, options: Options | None = None) -> RunResult:
+    """As `resume_run`."""
+    from gonogo.hosts.local import run_again
+
+    options = options or Options()
+    runs = runs_in(options)
+    journal = runs.reopen(run_id)
+    try:
+        around = surroundings_again(runs, journal, options)
+    except BaseException:
+        journal.close()
+        raise
+    return await run_again(journal, around, signals=options.signals)
+
+
+def _blocking(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine in an event loop of its own. Ctrl-C cancels it, which ends the run in good order."""
+    return asyncio.run(main())

@@ -1,0 +1,173 @@
+"""Puts a run together: journal, host, step types, sandbox, people and watchers. Nothing else wires
+anything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gonogo.app.options import Options, Start
+from gonogo.core.events import RunStarted
+from gonogo.core.plan import Plan
+from gonogo.errors import UsageError
+from gonogo.hosts import inputs as given_inputs
+from gonogo.hosts.base import Asker, Question, Surroundings
+from gonogo.hosts.environment import as_text, hidden_names, visible
+from gonogo.hosts.start import first_event, new_run_id
+from gonogo.journal.redact import Redactor
+from gonogo.journal.store import RunJournal, Runs
+
+if TYPE_CHECKING:
+    from gonogo.expressions.sandbox import Sandbox
+    from gonogo.providers.table import Table
+
+OVERLAY = "$overlay"
+"""Where the first record's context keeps the names of the variables that were given for the run."""
+
+
+def first_record_of(
+    plan: Plan, start: Start, options: Options, environment: Mapping[str, str], redactor: Redactor
+) -> RunStarted:
+    """The event that starts a run, as its journal will hold it. Raises UsageError."""
+    return first_event(_event(plan, start, options, environment), redactor)
+
+
+def runs_in(options: Options) -> Runs:
+    """The place that keeps the runs."""
+    if isinstance(options.runs, str | Path):
+        from gonogo.journal.jsonl import JsonlRuns
+
+        return JsonlRuns(options.runs, durability=options.durability)
+    return options.runs
+
+
+def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str, str]) -> RunStarted:
+    inputs, wrong = given_inputs.checked(plan, start.inputs)
+    if wrong:
+        raise UsageError(
+            f"the inputs don't fit: {'; '.join(wrong[:5])}", advice="give them with -i name=value"
+        )
+    for name in start.requested:
+        if name not in plan.steps:
+            raise UsageError(f"there is no step {name!r}", advice="'gonogo plan' lists the steps")
+    run_id = start.run_id or new_run_id()
+    texts = {name: as_text(value) for name, value in plan.env.items()}
+    context = dict(start.context)
+    if options.env:
+        context[OVERLAY] = sorted(options.env)
+    return RunStarted(
+        run_id=run_id,
+        plan=plan,
+        started_at_ms=int(time.time() * 1000),
+        seed=start.seed or run_id,
+        trigger=dict(start.trigger) if start.trigger is not None else None,
+        context=context,
+        inputs=inputs,
+        env=visible({**environment, **texts, **options.env}),
+        arguments=dict(start.arguments),
+        requested=start.requested,
+        safe_mode=start.safe_mode,
+        core_version=_version(),
+    )
+
+
+def surroundings_again(runs: Runs, journal: RunJournal, options: Options) -> Surroundings:
+    """What a resumed run is given: variables that were given for it come from its first record."""
+    first = journal.records[0].event
+    assert isinstance(first, RunStarted)
+    names = first.context.get(OVERLAY) or ()
+    kept = {name: str(first.env[name]) for name in names if name in first.env}
+    secret = {name: os.environ[name] for name in names if name not in kept and name in os.environ}
+    overlay = {**kept, **secret, **options.env}
+    environment = {**os.environ, **overlay}
+    return surroundings(
+        runs, options, environment, overlay, redactor_for(environment, first.plan), first.plan
+    )
+
+
+def surroundings(
+    runs: Runs,
+    options: Options,
+    environment: Mapping[str, str],
+    overlay: Mapping[str, str],
+    redactor: Redactor,
+    plan: Plan,
+) -> Surroundings:
+    """What a host is given for a run of this plan."""
+    table = options.table or built_in_table()
+    return Surroundings(
+        table=table,
+        runs=runs,
+        new_sandbox=new_sandbox,
+        redactor=redactor,
+        environment=environment,
+        overlay=overlay,
+        working_directory=_working_directory(),
+        plan_of=lambda path: plan_of(path, table),
+        ask=options.ask if options.message is None else _Message(options.message, options.ask),
+        sinks=options.sinks,
+        log=options.log,
+        patience_s=options.patience_s,
+        slots=asyncio.Semaphore(plan.limits.max_parallelism),
+    )
+
+
+class _Message:
+    """Answers the first question with a text that was given beforehand."""
+
+    def __init__(self, text: str, otherwise: Asker) -> None:
+        self._text: str | None = text
+        self._otherwise = otherwise
+
+    async def __call__(self, question: Question) -> str | None:
+        text, self._text = self._text, None
+        return text if text is not None else await self._otherwise(question)
+
+
+def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
+    """Knows the values of secret names in the environment, and those written in the workflow itself."""
+    redactor = Redactor({name: environment[name] for name in sorted(hidden_names(environment))})
+    for values in (plan.env, *(step.env for step in plan.steps.values() if step.env)):
+        texts = {name: as_text(value) for name, value in values.items()}
+        for name in sorted(hidden_names(texts)):
+            if "$" not in texts[name] and "{" not in texts[name]:
+                redactor.add(name, texts[name])
+    return redactor
+
+
+def new_sandbox(started_at_ms: float) -> Sandbox:
+    """The sandbox of a run that started then (Unix time, ms); its process starts at the first expression."""
+    from gonogo.expressions.sandbox import Sandbox
+
+    return Sandbox(started_at_ms)
+
+
+def built_in_table() -> Table:
+    """The built-in step types and those of installed packages."""
+    from gonogo.providers.table import built_in
+
+    return built_in()
+
+
+def plan_of(path: str, table: Table) -> Plan:
+    """The plan of a file that a workflow step names. Raises ConfigError, UsageError."""
+    from gonogo.app.loading import load
+
+    return load(path, table=table).plan
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory is gone", advice="change to one that exists") from None
+
+
+def _version() -> str:
+    from gonogo import __version__
+
+    return __version__

@@ -1,0 +1,202 @@
+"""Calls in flight: each a task, under a time limit, that ends in exactly one event.
+
+A call that is told to stop has `STOP_S` to obey; after that its task is left behind and the run goes on
+without it. What the
+outcome means is the core's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from gonogo.core.commands import StartCall
+from gonogo.core.events import AnyEvent, CallFailed, CancelAsked
+from gonogo.core.faults import Effect, Fault
+from gonogo.core.plan import Step
+from gonogo.core.state import State
+from gonogo.errors import GonogoError
+from gonogo.hosts.clock import RunClock
+from gonogo.hosts.outcomes import Outcomes, bug_in
+from gonogo.hosts.prepare import Card, Preparation, Prepared, Unprepared
+from gonogo.provider import Context, Outcome
+
+STOP_S = 4.0
+"""A command's own ladder (TERM, two seconds, KILL) must fit in."""
+BACKUP_GRACE_S = 5.0
+"""How much later than a provider's own time limit the host steps in."""
+CONTAINER = "workflow"
+"""A step of this type only waits for its child: it takes no slot of the whole tree (case CON-2)."""
+
+
+class Flight:
+    """One call under way. `ending`: why its task was cancelled."""
+
+    __slots__ = ("alarm", "begun", "command", "ending", "limit_s", "step", "task")
+
+    def __init__(self, command: StartCall, step: Step) -> None:
+        self.command = command
+        self.step = step
+        self.task: asyncio.Task[None] | None = None
+        self.alarm: asyncio.TimerHandle | None = None
+        self.ending: str | None = None
+        self.begun = False
+        self.limit_s: float | None = None
+
+    @property
+    def mutates(self) -> bool:
+        """Whether what it did matters after a stop."""
+        return self.command.effects == "mutates"
+
+
+class Calls:
+    """The calls of one run."""
+
+    def __init__(
+        self,
+        state: State,
+        preparation: Preparation,
+        outcomes: Outcomes,
+        clock: RunClock,
+        context_for: Callable[[StartCall, Step], Context],
+        slots: asyncio.Semaphore | None,
+        *,
+        post: Callable[[AnyEvent], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self._state = state
+        self._preparation = preparation
+        self._outcomes = outcomes
+        self._clock = clock
+        self._context_for = context_for
+        self._slots = slots
+        self._post = post
+        self._fail = fail
+        self._flights: dict[int, Flight] = {}
+        self._loop = asyncio.get_running_loop()
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def start(self, command: StartCall) -> None:
+        """Begin a call; its event will be posted, whatever happens."""
+        flight = Flight(command, self._state.graph.steps[command.step])
+        self._flights[command.call] = flight
+        flight.task = self._loop.create_task(self._fly(flight))
+
+    def refuse(self, command: StartCall) -> None:
+        """A call that was told to stop before it was started never starts (law 7)."""
+        fault = _cancelled(command.step, "stopped before it started")
+        self._post(self._outcomes.failure(command.call, self._clock.now(), fault))
+
+    def stop(self, call: int) -> None:
+        """Tell a call to stop; one that has returned meanwhile stays returned."""
+        flight = self._flights.get(call)
+        if flight is None or flight.task is None:
+            return
+        if not flight.begun:
+            flight.task.cancel()
+            self._land(flight, self._stopped(flight))
+            return
+        first = flight.ending != "stopped"
+        flight.ending = "stopped"
+        flight.task.cancel()
+        if first:
+            grace_s = self._state.graph.plan.limits.cleanup_grace_s if flight.step.type == CONTAINER else 0.0
+            flight.alarm = self._loop.call_later(STOP_S + grace_s, self._abandon, flight)
+
+    async def close(self) -> None:
+        """End whatever is still under way, without events; the journal says that it was."""
+        tasks = [flight.task for flight in self._flights.values() if flight.task is not None]
+        self._flights.clear()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=STOP_S)
+
+    async def _fly(self, flight: Flight) -> None:
+        flight.begun = True
+        try:
+            event = await self._event(flight)
+        except asyncio.CancelledError:
+            if flight.ending is None:
+                raise  # the host itself ends
+            event = self._timed_out(flight) if flight.ending == "timeout" else self._stopped(flight)
+        except GonogoError as error:
+            # No fault of the step: the journal, the sandbox or gonogo itself can't go on.
+            self._fail(error)
+            return
+        except (KeyboardInterrupt, SystemExit):
+            self._post(CancelAsked(at=self._clock.now(), by=flight.step.name, interrupted=True))
+            event = self._stopped(flight)
+        except Exception as error:  # noqa: BLE001 - architecture.md law 4: a fault of class bug, never silent
+            effect: Effect = "unknown" if flight.mutates else "none"
+            fault = bug_in(flight.step.name, error)
+            event = self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=effect)
+        self._land(flight, event)
+
+    async def _event(self, flight: Flight) -> AnyEvent:
+        command = flight.command
+        try:
+            card = self._preparation.card(flight.step)
+            prepared = self._preparation.prepare(card, command)
+        except Unprepared as problem:
+            return self._outcomes.failure(command.call, self._clock.now(), problem.fault)
+        inputs = self._outcomes.inputs(prepared.inputs)
+        outcome = await self._performed(flight, card, prepared)
+        return self._outcomes.event(flight.step, command.call, self._clock.now(), outcome, inputs)
+
+    async def _performed(self, flight: Flight, card: Card, prepared: Prepared) -> Outcome:
+        context = self._context_for(flight.command, flight.step)
+        for name in prepared.unset:
+            context.log("warn", f"env names {name}, which isn't set; the text stays as written")
+        if self._slots is None or card.provider.name == CONTAINER:
+            self._set_alarm(flight, card, prepared)
+            return await card.provider.run(prepared.call, context)
+        async with self._slots:
+            self._set_alarm(flight, card, prepared)
+            return await card.provider.run(prepared.call, context)
+
+    def _set_alarm(self, flight: Flight, card: Card, prepared: Prepared) -> None:
+        limit_s = prepared.call.timeout_s
+        if limit_s is not None:
+            flight.limit_s = limit_s
+            wait_s = limit_s + BACKUP_GRACE_S if card.provider.own_timeout else limit_s
+            flight.alarm = self._loop.call_later(wait_s, self._out_of_time, flight)
+
+    def _out_of_time(self, flight: Flight) -> None:
+        if flight.ending is None and flight.task is not None:
+            flight.ending = "timeout"
+            flight.task.cancel()
+            flight.alarm = self._loop.call_later(STOP_S, self._abandon, flight)
+
+    def _abandon(self, flight: Flight) -> None:
+        """It doesn't stop: the run goes on without it."""
+        if flight.command.call in self._flights:
+            if flight.task is not None:
+                flight.task.cancel()
+            timed_out = flight.ending == "timeout"
+            self._land(flight, self._timed_out(flight) if timed_out else self._stopped(flight))
+
+    def _land(self, flight: Flight, event: AnyEvent) -> None:
+        if self._flights.pop(flight.command.call, None) is None:
+            return  # given up before
+        if flight.alarm is not None:
+            flight.alarm.cancel()
+        self._post(event)
+
+    def _stopped(self, flight: Flight) -> CallFailed:
+        effect: Effect = "unknown" if flight.mutates and flight.begun else "none"
+        fault = _cancelled(flight.command.step, "stopped")
+        return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=effect)
+
+    def _timed_out(self, flight: Flight) -> CallFailed:
+        step = flight.command.step
+        message = f"{step} took longer than its limit of {flight.limit_s:g} s"
+        fault = Fault("step.timeout", "transient", f"{step}/timeout", message)
+        effect: Effect = "unknown" if flight.mutates else "none"
+        return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=effect)
+
+
+def _cancelled(step: str, message: str) -> Fault:
+    return Fault("run.cancelled", "cancelled", f"{step}/cancelled", message)

@@ -1,0 +1,171 @@
+"""Child runs: each a run of its own with its own journal, found again by the intent of the call that needs
+it (spec C.17).
+
+Environment and limits are inherited, memory isn't. A child that holds parks its parent's step; when that is
+called again, the
+same child goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from gonogo.core.commands import StartCall
+from gonogo.core.events import RunStarted
+from gonogo.core.faults import Fault
+from gonogo.core.plan import Plan
+from gonogo.core.state import State
+from gonogo.errors import ConfigError, JournalError
+from gonogo.hosts import inputs as given_inputs
+from gonogo.hosts import outputs
+from gonogo.hosts.base import RunResult, Surroundings
+from gonogo.hosts.environment import visible
+from gonogo.hosts.start import first_event
+from gonogo.journal.store import RunJournal
+from gonogo.provider import ChildResult
+
+_NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_BASE_CHARACTERS_MAX = 72
+_STEP_CHARACTERS_MAX = 32
+
+RunNew = Callable[[RunStarted, RunJournal, Surroundings], Awaitable[RunResult]]
+RunAgain = Callable[[RunJournal, Surroundings], Awaitable[RunResult]]
+
+
+class Children:
+    """The child runs of one run."""
+
+    def __init__(self, state: State, around: Surroundings, run_new: RunNew, run_again: RunAgain) -> None:
+        self._state = state
+        self._around = around
+        self._run_new = run_new
+        self._run_again = run_again
+
+    async def run(
+        self, command: StartCall, workflow: str, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+    ) -> ChildResult:
+        """Run the child of a call, or go on with it. Raises JournalError, SandboxError, Bug."""
+        run_id = child_id(self._state.run_id, command)
+        journal = self._known(run_id)
+        if journal is not None:
+            return _as_child(await self._run_again(journal, self._around))
+        try:
+            plan = self._plan(workflow, overrides)
+        except _Refused as problem:
+            return ChildResult(run_id, "NO-GO", {}, problem.fault)
+        checked, wrong = given_inputs.checked(plan, inputs)
+        if wrong:
+            fault = _fault("workflow.input", f"inputs don't fit: {'; '.join(wrong[:5])}")
+            return ChildResult(run_id, "NO-GO", {}, fault)
+        event = self._event(run_id, command, plan, checked)
+        return _as_child(await self._run_new(event, self._around.runs.create(run_id), self._around))
+
+    def _known(self, run_id: str) -> RunJournal | None:
+        """The child's journal, when it was begun before. One that holds no record never began."""
+        try:
+            self._around.runs.read(run_id)
+        except JournalError:
+            return None
+        return self._around.runs.reopen(run_id)
+
+    def _plan(self, workflow: str, overrides: Mapping[str, Any]) -> Plan:
+        depth = depth_of(self._state) + 1
+        limit = self._state.graph.plan.limits.max_workflow_depth
+        if depth > limit:
+            raise _Refused(_fault("workflow.depth", f"workflows may be nested {limit} deep, this is {depth}"))
+        plan = self._state.graph.plan.workflows.get(workflow)
+        if plan is None:
+            plan = self._loaded(workflow)
+        plan = _with_overrides(plan, overrides)
+        return replace(
+            plan, limits=self._state.graph.plan.limits, env={**self._state.graph.plan.env, **plan.env}
+        )
+
+    def _loaded(self, workflow: str) -> Plan:
+        if self._around.plan_of is None:
+            raise _Refused(_fault("workflow.unknown", f"there is no workflow {workflow!r}"))
+        try:
+            return self._around.plan_of(workflow)
+        except ConfigError as problem:
+            first = problem.problems[0].message if problem.problems else problem.message
+            raise _Refused(_fault("workflow.config", f"{workflow}: {first}")) from problem
+
+    def _event(self, run_id: str, command: StartCall, plan: Plan, inputs: dict[str, Any]) -> RunStarted:
+        state = self._state
+        parent = {
+            "run_id": state.run_id,
+            "step": command.step,
+            "scope": command.scope,
+            "intent": command.intent,
+            "depth": depth_of(state) + 1,
+        }
+        event = RunStarted(
+            run_id=run_id,
+            plan=plan,
+            started_at_ms=int(time.time() * 1000),
+            seed=f"{state.seed}/{command.intent}",
+            trigger=state.trigger,
+            context=state.context,
+            inputs=inputs,
+            env=visible({**self._around.environment, **_texts(plan.env)}),
+            arguments=state.arguments,
+            parent=parent,
+            safe_mode=state.safe_mode,
+        )
+        return first_event(event, self._around.redactor)
+
+
+class _Refused(Exception):  # noqa: N818 - the name says what happened
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def depth_of(state: State) -> int:
+    """How many runs are above this one."""
+    return int(state.parent.get("depth", 1)) if state.parent else 0
+
+
+def child_id(run_id: str, command: StartCall) -> str:
+    """The child's run id: the parent's, the step's name, and a hash of the intent, so that a resumed parent
+    finds it."""
+    step = _NO_FILE_NAME.sub("-", command.step)[:_STEP_CHARACTERS_MAX]
+    digest = hashlib.sha256(command.intent.encode()).hexdigest()[:8]
+    return f"{run_id[:_BASE_CHARACTERS_MAX]}.{step}.{digest}"
+
+
+def _with_overrides(plan: Plan, overrides: Mapping[str, Any]) -> Plan:
+    """The plan with config keys of its steps replaced."""
+    steps = dict(plan.steps)
+    for name, keys in overrides.items():
+        if name not in steps or not isinstance(keys, Mapping):
+            message = f"overrides name the step {name!r}, which the workflow doesn't have"
+            raise _Refused(_fault("workflow.overrides", message))
+        steps[name] = replace(steps[name], config={**steps[name].config, **keys})
+    return replace(plan, steps=steps) if overrides else plan
+
+
+def _as_child(result: RunResult) -> ChildResult:
+    verdict, fault = result.verdict, result.fault
+    given = result.outputs if result.state.graph.plan.outputs else outputs.of_steps(result.state)
+    if fault is not None and fault.kind == "workflow.output":
+        verdict = "NO-GO"  # an output that can't be computed is fatal (spec E.10 D)
+    if verdict == "GO":
+        fault = None
+    return ChildResult(result.run_id, verdict, given if verdict != "HOLD" else {}, fault, result.waiting)
+
+
+def _fault(kind: str, message: str) -> Fault:
+    return Fault(kind, "logical", kind.replace(".", "/"), message)
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    from gonogo.hosts.environment import as_text
+
+    return {name: as_text(value) for name, value in values.items()}

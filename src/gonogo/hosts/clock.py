@@ -1,0 +1,32 @@
+"""The run's own clock: seconds since the run started, on monotonic time, carried on over a resume, never
+set back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from gonogo.journal.records import Record
+
+
+class RunClock:
+    """Seconds on the clock of a run that stands at `start_s` now."""
+
+    __slots__ = ("_zero_s",)
+
+    def __init__(self, start_s: float = 0.0) -> None:
+        self._zero_s = time.monotonic() - start_s
+
+    def now(self) -> float:
+        """Seconds, to the microsecond, so that records stay short."""
+        return round(time.monotonic() - self._zero_s, 6)
+
+
+def clock_after(records: Sequence[Record]) -> RunClock:
+    """A clock that goes on after these records: the time since the last one was written has passed for the
+    run too.
+
+    A wall clock set back meanwhile, or a journal "from the future", counts as no time (case TIM-2).
+    """
+    last_s = max(record.event.at for record in records)
+    return RunClock(last_s + max(0.0, time.time() - records[-1].at))

@@ -1,0 +1,97 @@
+"""What a host offers to a call (`gonogo.provider.Context`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from gonogo.core.commands import StartCall
+from gonogo.core.plan import Step
+from gonogo.expressions.results import Result
+from gonogo.hosts.base import LogLine, Question, Surroundings
+from gonogo.hosts.evaluation import Evaluations
+from gonogo.hosts.templates import Templates
+from gonogo.provider import ChildResult
+
+
+class RunChild(Protocol):
+    """Runs, or goes on with, the child run of a call."""
+
+    async def __call__(
+        self, command: StartCall, workflow: str, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+    ) -> ChildResult: ...
+
+
+class CallContext:
+    """The context of one call. Everything that leaves it for a person is masked."""
+
+    __slots__ = ("_around", "_child", "_command", "_evaluations", "_run_id", "_step", "_templates")
+
+    def __init__(
+        self,
+        run_id: str,
+        command: StartCall,
+        step: Step,
+        around: Surroundings,
+        evaluations: Evaluations,
+        templates: Templates,
+        child: RunChild,
+    ) -> None:
+        self._run_id = run_id
+        self._command = command
+        self._step = step
+        self._around = around
+        self._evaluations = evaluations
+        self._templates = templates
+        self._child = child
+
+    async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
+        """Evaluate in the run's sandbox. A script may take as long as its step, anything else its kind's
+        limit."""
+        limit_s = self._step.timeout_s if kind == "script" else None
+        return await self._evaluations.evaluate(source, kind, names, limit_s)
+
+    def render(self, text: str, names: Mapping[str, Any]) -> str:
+        """Render a template. Raises TemplateProblem."""
+        return self._templates.text(text, names)
+
+    def log(self, level: str, text: str) -> None:
+        """Tell the person who watches."""
+        line = LogLine(
+            self._run_id,
+            self._command.step,
+            self._command.scope,
+            level,
+            self._around.redactor.text(text),
+        )
+        try:
+            self._around.log(line)
+        except Exception:  # noqa: BLE001, S110 - watching never changes a run
+            pass
+
+    def progress(self, text: str) -> None:
+        """Tell what the call is doing now."""
+        self.log("progress", text)
+
+    async def answer(self, prompt: str, *, multiline: bool, secret: bool) -> str | None:
+        """Ask the person at hand."""
+        question = Question(
+            self._run_id,
+            self._command.step,
+            self._command.scope,
+            self._around.redactor.text(prompt),
+            multiline,
+            secret,
+        )
+        return await self._around.ask(question)
+
+    async def run_child(
+        self, workflow: str, *, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+    ) -> ChildResult:
+        """Run the child of this call, or go on with it."""
+        return await self._child(self._command, workflow, inputs, overrides)
+
+    @property
+    def working_directory(self) -> str:
+        """Where relative paths start."""
+        return self._around.working_directory

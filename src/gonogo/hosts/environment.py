@@ -1,0 +1,85 @@
+"""Environment variables: which of them expressions may see, and which a step's texts name (spec B.11 and
+E.1).
+
+Secrets are names in plans and records. Their values are put in here, right before a call, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gonogo.journal.redact import is_secret_name
+
+ALLOW = "GONOGO_ALLOW_ENV"
+DENY = "GONOGO_DENY_ENV"
+
+_REFERENCE = re.compile(
+    r"\$\{\{\s*env\.(?P<tag>[A-Za-z_]\w*)\s*\}\}|\$\{(?P<braced>[A-Z_][A-Z0-9_]*)\}|\$(?P<bare>[A-Z_][A-Z0-9_]*)"
+)
+
+
+def hidden_names(environment: Mapping[str, str]) -> frozenset[str]:
+    """Names whose values are secret: those that look so and those denied, without those allowed."""
+    allowed, denied = _listed(environment, ALLOW), _listed(environment, DENY)
+    looks = {name for name in environment if is_secret_name(name)}
+    return frozenset((looks - allowed) | (denied & environment.keys()))
+
+
+def visible(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without secrets, as expressions, templates and the journal see it."""
+    hidden = hidden_names(environment)
+    return {name: value for name, value in environment.items() if name not in hidden}
+
+
+def _listed(environment: Mapping[str, str], name: str) -> set[str]:
+    return {part.strip() for part in environment.get(name, "").split(",") if part.strip()}
+
+
+def as_text(value: Any) -> str:
+    """A value as it stands in an environment: true and false in lower case, null as empty text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def refers(text: str) -> bool:
+    """Whether a text may name a variable at all."""
+    return "$" in text
+
+
+def fill_in(
+    text: str, environment: Mapping[str, str], render: Callable[[str], str] | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """The text with `${{ env.X }}`, `${X}` and `$X` replaced; names that aren't set stay as written and are
+    returned.
+
+    `render` sees the text with marks in place of the references, so that neither a variable's value is
+    taken for a
+    template nor what a template gave for a reference (case SEC-1).
+    """
+    references = list(_REFERENCE.finditer(text))
+    if render is None:
+        return _REFERENCE.sub(lambda found: _value(found, environment), text), _missing(
+            references, environment
+        )
+    mark = f"\ue000{secrets.token_hex(8)}:"
+    numbers: Iterator[int] = iter(range(len(references)))
+    rendered = render(_REFERENCE.sub(lambda _: f"{mark}{next(numbers)}\ue001", text))
+    for number, found in enumerate(references):
+        rendered = rendered.replace(f"{mark}{number}\ue001", _value(found, environment))
+    return rendered, _missing(references, environment)
+
+
+def _name(found: re.Match[str]) -> str:
+    return found["tag"] or found["braced"] or found["bare"]
+
+
+def _value(found: re.Match[str], environment: Mapping[str, str]) -> str:
+    return environment.get(_name(found), found[0])
+
+
+def _missing(references: list[re.Match[str]], environment: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_name(found) for found in references if _name(found) not in environment))

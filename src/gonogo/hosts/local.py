@@ -1,0 +1,137 @@
+"""The local host: runs workflows in this process, with no server. Children run beside their parents, each
+with its journal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gonogo.core.apply import fold
+from gonogo.core.events import AnyEvent, CallLost, CancelAsked, Resumed, RunStarted
+from gonogo.core.machine import begin, outstanding
+from gonogo.core.state import State
+from gonogo.hosts import outputs
+from gonogo.hosts.base import RunResult, Surroundings
+from gonogo.hosts.children import Children
+from gonogo.hosts.clock import RunClock, clock_after
+from gonogo.hosts.loop import RunLoop
+from gonogo.journal.store import RunJournal
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+async def run_new(
+    event: RunStarted, journal: RunJournal, around: Surroundings, *, signals: bool = False
+) -> RunResult:
+    """Run a workflow from its start to its end or to a wait for a person.
+
+    With `signals`, SIGINT and SIGTERM cancel the run: once gently, twice at once. Closes the journal.
+
+    Raises:
+        JournalError, SandboxError, Bug: the run stopped where it was; it can be resumed.
+    """
+    state = begin(event)
+    state.run_id = event.run_id
+    return await _drive(state, journal, around, RunClock(), [event], signals)
+
+
+async def run_again(journal: RunJournal, around: Surroundings, *, signals: bool = False) -> RunResult:
+    """Go on with a run whose journal was reopened: after a crash, a cancel or a hold. A run that is over
+    stays so.
+
+    Raises as `run_new`.
+    """
+    state = fold(journal.records)
+    if is_over(state):
+        notes = journal.notes
+        journal.close()
+        return result_of(state, notes)
+    clock = clock_after(journal.records)
+    events: list[AnyEvent] = [Resumed(at=clock.now(), by=f"process {os.getpid()}")]
+    events += [CallLost(at=clock.now(), call=call) for call in state.calls]
+    return await _drive(state, journal, around, clock, events, signals)
+
+
+def is_over(state: State) -> bool:
+    """Whether nothing is left to go on with: it ended, and not because somebody cancelled it."""
+    cancelled = state.stopping in ("cancelled", "cancelled_hard")
+    return state.finished is not None and not state.finished.parked and not cancelled
+
+
+async def _drive(
+    state: State,
+    journal: RunJournal,
+    around: Surroundings,
+    clock: RunClock,
+    events: list[AnyEvent],
+    signals: bool,
+) -> RunResult:
+    try:
+        children = Children(state, around, run_new, run_again)
+        loop = RunLoop(state, journal, around, clock, children.run)
+        loop.take_up(outstanding(state))
+        for event in events:
+            loop.post(event)
+        with _cancelled_by_signals(loop) if signals else _nothing():
+            await loop.run()
+        given, fault = None, None
+        if state.graph.plan.outputs and state.finished is not None and not state.finished.parked:
+            given, fault = await outputs.declared(state, loop.evaluations, loop.templates)
+            await loop.evaluations.close()
+        notes = (*journal.notes, *((fault.message,) if fault else ()))
+        return result_of(state, notes, given, fault)
+    finally:
+        journal.close()
+
+
+def result_of(
+    state: State, notes: tuple[str, ...] = (), given: object = None, fault: object = None
+) -> RunResult:
+    """What the state says a run came to."""
+    from gonogo.core.faults import Fault
+
+    finished = state.finished
+    verdict = finished.verdict if finished is not None else "HOLD"
+    because = finished.because if finished is not None else ()
+    return RunResult(
+        run_id=state.run_id,
+        verdict=verdict,
+        state=state,
+        because=() if verdict == "HOLD" else because,
+        waiting=because if verdict == "HOLD" else (),
+        interrupted=state.interrupted and state.stopping in ("cancelled", "cancelled_hard"),
+        outputs=given,
+        fault=fault if isinstance(fault, Fault) else outputs.worst_fault(state),
+        notes=notes,
+    )
+
+
+@contextmanager
+def _cancelled_by_signals(loop: RunLoop) -> Iterator[None]:
+    """SIGINT and SIGTERM become events while the run is under way. Only the main thread gets signals."""
+    running = asyncio.get_running_loop()
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def asked(number: signal.Signals) -> None:
+        loop.post(CancelAsked(at=loop.clock.now(), by=number.name, interrupted=True))
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        running.add_signal_handler(number, asked, number)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            running.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

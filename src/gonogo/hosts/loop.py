@@ -1,0 +1,345 @@
+"""The loop all hosts share: events in, `advance`, records appended, commands handed out (architecture.md 1).
+
+    post(event) ─▶ turn: advance each ─▶ append all, one write ─▶ tell the sinks ─▶ perform the commands
+
+Events that come at the same moment are one turn. A record is in the journal, and durable where a mutating
+call depends on it,
+before any of its commands is performed. Where the run is and what a call means is not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from gonogo.core.commands import ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
+from gonogo.core.events import (
+    AnswerGiven,
+    AnyEvent,
+    CallDone,
+    CallFailed,
+    CallParked,
+    CancelAsked,
+    TimerFired,
+)
+from gonogo.core.machine import advance
+from gonogo.core.plan import Step
+from gonogo.core.state import State
+from gonogo.errors import Bug, GonogoError
+from gonogo.expressions.request import Limits
+from gonogo.hosts.base import Surroundings
+from gonogo.hosts.calls import Calls
+from gonogo.hosts.clock import RunClock
+from gonogo.hosts.context import CallContext, RunChild
+from gonogo.hosts.evaluation import Evaluations
+from gonogo.hosts.outcomes import Outcomes
+from gonogo.hosts.prepare import Preparation
+from gonogo.hosts.schemas import Schemas
+from gonogo.hosts.templates import Templates
+from gonogo.journal.records import Record
+from gonogo.journal.store import Request, RunJournal
+from gonogo.provider import Context
+
+POLL_S = 0.5
+"""How often the inbox is looked at for requests of other processes."""
+_RETURNS = (CallDone, CallFailed, CallParked)
+
+
+class RunLoop:
+    """One run under way. Made and used within one asyncio event loop."""
+
+    def __init__(
+        self, state: State, journal: RunJournal, around: Surroundings, clock: RunClock, child: RunChild
+    ) -> None:
+        self.state = state
+        self.journal = journal
+        self.around = around
+        self.clock = clock
+        self.templates = Templates()
+        self.evaluations = Evaluations(
+            lambda: around.new_sandbox(state.started_at_ms), self.templates, around.redactor, Limits()
+        )
+        self._child = child
+        outcomes = Outcomes(
+            around.redactor, journal.blobs, Schemas(), state.graph.plan.limits.output_bytes_max
+        )
+        preparation = Preparation(state, around.table, self.templates, around.environment, around.overlay)
+        self._calls = Calls(
+            state, preparation, outcomes, clock, self._context, around.slots, post=self.post, fail=self.fail
+        )  # fmt: skip
+        self._loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        self._inbox: list[AnyEvent] = []
+        self._turn_is_due = False
+        self._seq = journal.records[-1].seq + 1 if journal.records else 0
+        self._seen = requests_in(journal.records)
+        self._mutating: set[int] = set()
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._batches: set[asyncio.Task[None]] = set()
+        self._patience: asyncio.TimerHandle | None = None
+        self._poll: asyncio.TimerHandle | None = None
+
+    def post(self, event: AnyEvent) -> None:
+        """Something happened; it will be part of the next turn."""
+        self._inbox.append(event)
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self._loop.call_soon(self._turn)
+
+    def fail(self, error: BaseException) -> None:
+        """The run can't go on here; what is in the journal is enough to resume it."""
+        if not self._done.done():
+            self._done.set_exception(error)
+
+    def take_up(self, commands: Iterable[Command]) -> None:
+        """After a resume: timers that were set before."""
+        for command in commands:
+            if isinstance(command, SetTimer):
+                self._set_timer(command)
+
+    async def run(self) -> None:
+        """Until the run is over or parked. Cancelling this cancels the run: it ends as after Ctrl-C, in short
+        time, and the cancellation goes on.
+
+        Raises:
+            JournalError, SandboxError, Bug: the run can't go on; it can be resumed.
+        """
+        self._look_into_inbox()
+        try:
+            await self._until_done()
+        finally:
+            await self._close()
+
+    async def _until_done(self) -> None:
+        import anyio
+
+        try:
+            await asyncio.shield(self._done)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True):
+                await self._until_cancelled()
+            raise
+
+    async def _until_cancelled(self) -> None:
+        while not self._done.done():
+            self.post(CancelAsked(at=self.clock.now(), by="caller", interrupted=True))
+            try:
+                await asyncio.shield(self._done)
+            except asyncio.CancelledError:
+                continue  # asked again: cleanup stops, too
+
+    async def _close(self) -> None:
+        for timer in (self._patience, self._poll, *self._timers.values()):
+            if timer is not None:
+                timer.cancel()
+        self._timers.clear()
+        await self._calls.close()
+        for task in self._batches:
+            task.cancel()
+        if self._batches:
+            await asyncio.wait(self._batches, timeout=1.0)
+        await self.evaluations.close()
+
+    # --- one turn
+
+    def _turn(self) -> None:
+        self._turn_is_due = False
+        if self._done.done():
+            return
+        try:
+            self._work(self._taken())
+        except GonogoError as error:
+            self.fail(error)
+        except Exception as error:  # noqa: BLE001 - an unexpected exception in the core stops the run (law 4)
+            told = f"the engine failed: {type(error).__name__}: {error}"
+            bug = Bug(
+                self.around.redactor.text(told),
+                advice=f"please report it with the journal of {self.state.run_id}",
+            )
+            bug.__cause__ = error
+            self.fail(bug)
+
+    def _taken(self) -> list[AnyEvent]:
+        events, self._inbox = self._inbox, []
+        return events
+
+    def _work(self, events: Sequence[AnyEvent]) -> None:
+        records: list[Record] = []
+        commands: list[Command] = []
+        sync = False
+        now_s = time.time()
+        try:
+            for event in events:
+                if self.evaluations.in_use:
+                    self.evaluations.state_moves()
+                step = advance(self.state, event)
+                records.append(Record(self._seq + len(records), now_s, event, step.decisions))
+                sync = self._matters(event) or sync
+                for command in step.commands:
+                    if isinstance(command, Evaluate):
+                        self.evaluations.capture(self.state, command)
+                    elif isinstance(command, StartCall) and command.effects == "mutates":
+                        self._mutating.add(command.call)
+                        sync = True
+                commands.extend(step.commands)
+                if self._is_over:
+                    break  # what came later came too late
+        finally:
+            self._append(records, sync)
+        self._hand_out(commands)
+
+    def _matters(self, event: AnyEvent) -> bool:
+        """Whether an event must be durable: what became of a mutating call, or a request that will be
+        forgotten."""
+        if self._mutating and isinstance(event, _RETURNS) and event.call in self._mutating:
+            self._mutating.discard(event.call)
+            return True
+        return isinstance(event, AnswerGiven | CancelAsked) and bool(event.request)
+
+    @property
+    def _is_over(self) -> bool:
+        return self.state.finished is not None and not self.state.finished.parked
+
+    def _append(self, records: list[Record], sync: bool) -> None:
+        if not records:
+            return
+        self.journal.append(records, sync=sync)
+        self._seq += len(records)
+        for record in records:
+            if isinstance(record.event, AnswerGiven | CancelAsked) and record.event.request:
+                self.journal.inbox.done(record.event.request)
+        for sink in self.around.sinks:
+            for record in records:
+                try:
+                    sink(record)
+                except Exception:  # noqa: BLE001, S112 - watching never changes a run
+                    continue
+
+    # --- commands
+
+    def _hand_out(self, commands: Sequence[Command]) -> None:
+        stopped = {each.call for each in commands if isinstance(each, StopCall)}
+        for command in commands:
+            if isinstance(command, StartCall) and command.call in stopped:
+                self._calls.refuse(command)
+            else:
+                _PERFORM[type(command)](self, command)
+        if self._is_over:
+            self._finish()
+        elif self.state.finished is None:
+            self._stop_waiting()
+            self._check_alive()
+
+    def _start_call(self, command: StartCall) -> None:
+        self._calls.start(command)
+
+    def _stop_call(self, command: StopCall) -> None:
+        self._calls.stop(command.call)
+
+    def _evaluate(self, command: Evaluate) -> None:
+        task = self._loop.create_task(self._answer(command))
+        self._batches.add(task)
+        task.add_done_callback(self._batches.discard)
+
+    async def _answer(self, command: Evaluate) -> None:
+        try:
+            event = await self.evaluations.answer(self.state, command, self.clock.now)
+        except Exception as error:  # noqa: BLE001 - the sandbox can't be had: the run stops with its story
+            self.fail(error)
+            return
+        self.evaluations.settled(command.batch)
+        self.post(event)
+
+    def _set_timer(self, command: SetTimer) -> None:
+        wait_s = max(0.0, command.due_s - self.clock.now())
+        self._timers[command.timer] = self._loop.call_later(wait_s, self._fire, command)
+
+    def _fire(self, command: SetTimer) -> None:
+        self._timers.pop(command.timer, None)
+        self.post(TimerFired(at=max(self.clock.now(), command.due_s), timer=command.timer))
+
+    def _clear_timer(self, command: ClearTimer) -> None:
+        timer = self._timers.pop(command.timer, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _park_or_finish(self, command: FinishRun) -> None:
+        """A parked run waits a while for an answer or a timer; then it is left as it is, in HOLD."""
+        if command.parked and self._patience is None:
+            self._look_into_inbox(again=False)
+            self._patience = self._loop.call_later(self.around.patience_s, self._out_of_patience)
+
+    def _out_of_patience(self) -> None:
+        self._patience = None
+        if self.state.finished is not None and not self._inbox:
+            self._finish()
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _finish(self) -> None:
+        if not self._done.done():
+            self._done.set_result(None)
+
+    def _check_alive(self) -> None:
+        """Nothing in flight, timed or queued, but not ended: stop loudly (core-notes.md 8)."""
+        if not (len(self._calls) or self._batches or self._timers or self._inbox):
+            raise Bug(
+                f"run {self.state.run_id} has nothing in flight but isn't over",
+                advice="please report it with the run's journal",
+            )
+
+    # --- the world outside
+
+    def _look_into_inbox(self, *, again: bool = True) -> None:
+        """Requests of other processes become events, each once."""
+        try:
+            for request in self.journal.inbox.take(self._seen):
+                self._seen.add(request.request)
+                self.post(self._stamped(request))
+        except GonogoError as error:
+            self.fail(error)
+        if again and not self._done.done():
+            self._poll = self._loop.call_later(POLL_S, self._look_into_inbox)
+
+    def _stamped(self, request: Request) -> AnyEvent:
+        from msgspec.structs import replace
+
+        if isinstance(request, AnswerGiven):
+            return replace(request, at=self.clock.now(), text=self.around.redactor.text(request.text))
+        return replace(request, at=self.clock.now())
+
+    def _context(self, command: StartCall, step: Step) -> Context:
+        return CallContext(
+            self.state.run_id,
+            command,
+            step,
+            self.around,
+            self.evaluations,
+            self.templates,
+            self._child,
+        )
+
+
+_PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
+    StartCall: RunLoop._start_call,
+    StopCall: RunLoop._stop_call,
+    Evaluate: RunLoop._evaluate,
+    SetTimer: RunLoop._set_timer,
+    ClearTimer: RunLoop._clear_timer,
+    FinishRun: RunLoop._park_or_finish,
+}
+"""How each command is performed; an unknown one raises KeyError, which stops the run."""
+
+
+def requests_in(records: Sequence[Record]) -> set[str]:
+    """The ids of requests the journal holds."""
+    return {
+        record.event.request
+        for record in records
+        if isinstance(record.event, AnswerGiven | CancelAsked) and record.event.request
+    }

@@ -1,0 +1,216 @@
+"""What a provider gave, made into an event: plain JSON, within size, checked against the schema, without
+secrets.
+
+Everything is done before the core sees it, so that state, expressions and journal hold the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from gonogo.core.events import CallDone, CallFailed, CallParked
+from gonogo.core.faults import Effect, Fault, Issue
+from gonogo.core.plan import Step
+from gonogo.expressions.results import MemoryOp
+from gonogo.hosts.schemas import Schemas
+from gonogo.journal.blobs import BLOB_BYTES
+from gonogo.journal.normalise import NotStorable, normalise, normalise_event, to_json
+from gonogo.journal.redact import MASK, Redactor
+from gonogo.journal.store import Blobs
+from gonogo.provider import Done, Failed, Parked
+
+CONTENT_CHARACTERS_MAX = 256 * 1024
+ISSUES_MAX = 10_000
+_FAULT_CHARACTERS_MAX = 4000
+
+Returned = CallDone | CallFailed | CallParked
+
+
+class Outcomes:
+    """Turns outcomes of one run into events."""
+
+    def __init__(self, redactor: Redactor, blobs: Blobs, schemas: Schemas, output_bytes_max: int) -> None:
+        self._redactor = redactor
+        self._blobs = blobs
+        self._schemas = schemas
+        self._bytes_max = output_bytes_max
+
+    def event(self, step: Step, call: int, at: float, outcome: object, inputs: Any) -> Returned:
+        """The event of an outcome; one that can't be stored is a failure that names the place in it
+        (RES-3)."""
+        try:
+            if isinstance(outcome, Done):
+                return self._done(step, call, at, outcome, inputs)
+            if isinstance(outcome, Failed):
+                return self._failed(step, call, at, outcome, inputs)
+            if isinstance(outcome, Parked):
+                return self._parked(call, at, outcome)
+        except NotStorable as problem:
+            message = f"{step.name} gave what can't be stored: {problem}"
+            fault = Fault("output.not_storable", "logical", f"{step.name}/output_error", message)
+            effect: Effect = outcome.effect if isinstance(outcome, Done | Failed) else "none"
+            return self.failure(call, at, fault, effect=effect, inputs=inputs)
+        message = f"{step.name} returned {type(outcome).__name__}; a provider returns Done, Failed or Parked"
+        return self.failure(call, at, _bug(step.name, message), effect="unknown", inputs=inputs)
+
+    def failure(
+        self, call: int, at: float, fault: Fault, *, effect: Effect = "none", inputs: Any = None
+    ) -> CallFailed:
+        """The event of a failure the host itself found."""
+        return CallFailed(at=at, call=call, fault=self._fault(fault), effect=effect, inputs=inputs)
+
+    def inputs(self, rendered: dict[str, Any]) -> Any:
+        """Rendered inputs as an attempt's record keeps them: masked, large ones elsewhere."""
+        if not rendered:
+            return None
+        try:
+            return self._kept(normalise(rendered, "inputs", size_bytes_max=self._bytes_max))
+        except NotStorable as problem:
+            return {"$left_out": str(problem)}
+
+    def _done(self, step: Step, call: int, at: float, done: Done, inputs: Any) -> CallDone:
+        if done.output is UNSET and not (
+            done.meta or done.issues or done.memory or done.content or step.schema
+        ):
+            # The way of a no-op, and of most routing: nothing to look at.
+            return CallDone(at=at, call=call, inputs=inputs, effect=done.effect)
+        output = normalise(done.output, size_bytes_max=self._bytes_max)
+        errors = self._schema_errors(step, output)
+        return CallDone(
+            at=at,
+            call=call,
+            output=self._output(step, output),
+            issues=self._issues(done.issues),
+            meta=self._meta(done.meta),
+            memory=self._memory(done.memory),
+            yields_memory=done.yields_memory,
+            schema_errors=errors,
+            content=self._content(done.content),
+            inputs=inputs,
+            effect=done.effect,
+        )
+
+    def _failed(self, step: Step, call: int, at: float, failed: Failed, inputs: Any) -> CallFailed:
+        return CallFailed(
+            at=at,
+            call=call,
+            fault=self._fault(failed.fault),
+            output=self._output(step, normalise(failed.output, size_bytes_max=self._bytes_max)),
+            issues=self._issues(failed.issues),
+            meta=self._meta(failed.meta),
+            memory=self._memory(failed.memory),
+            content=self._content(failed.content),
+            inputs=inputs,
+            effect=failed.effect,
+        )
+
+    def _parked(self, call: int, at: float, parked: Parked) -> CallParked:
+        event = CallParked(
+            at=at,
+            call=call,
+            prompt=self._redactor.text(parked.prompt),
+            details=self._redactor.value(dict(parked.details)),
+            timeout_s=parked.timeout_s,
+            default=parked.default,
+        )
+        stored = normalise_event(event)
+        assert isinstance(stored, CallParked)
+        return stored
+
+    def _output(self, step: Step, output: Any) -> Any:
+        if output is UNSET:
+            return output
+        for path in step.secret_outputs:
+            output = _without(output, path.split("."))
+        output = self._redactor.value(output)
+        # The items of a fan-out must be at hand, so a list to fan out over stays in the state whatever its size.
+        return output if step.for_each else self._kept(output)
+
+    def _kept(self, value: Any) -> Any:
+        value = self._redactor.value(value)
+        return self._blobs.put(value) if len(to_json(value)) > BLOB_BYTES else value
+
+    def _schema_errors(self, step: Step, output: Any) -> tuple[str, ...]:
+        if step.schema is None:
+            return ()
+        found = self._schemas.errors(step.name, step.schema, None if output is UNSET else output)
+        return tuple(self._redactor.text(normalise(error)) for error in found)
+
+    def _meta(self, meta: Any) -> dict[str, Any]:
+        if not meta:
+            return {}
+        masked: dict[str, Any] = self._redactor.value(normalise(dict(meta), "meta"))
+        return masked
+
+    def _memory(self, operations: Sequence[MemoryOp]) -> tuple[MemoryOp, ...]:
+        return tuple(
+            msgspec.structs.replace(
+                each, value=self._redactor.value(normalise(each.value, f"memory.{each.key}"))
+            )
+            for each in operations
+        )
+
+    def _content(self, content: str | None) -> str | None:
+        if content is None:
+            return None
+        text = self._redactor.text(str(normalise(content, "content")))
+        cut = len(text) > CONTENT_CHARACTERS_MAX
+        return f"{text[:CONTENT_CHARACTERS_MAX]}\n… ({len(text)} characters)" if cut else text
+
+    def _issues(self, issues: Sequence[Issue]) -> tuple[Issue, ...]:
+        return tuple(self._issue(issue) for issue in issues[:ISSUES_MAX]) if issues else ()
+
+    def _issue(self, issue: Issue) -> Issue:
+        fields = {name: getattr(issue, name) for name in _ISSUE_TEXTS}
+        masked = {
+            name: self._redactor.text(normalise(text, f"issues.{name}"))
+            for name, text in fields.items()
+            if isinstance(text, str)
+        }
+        return msgspec.structs.replace(issue, **masked)
+
+    def _fault(self, fault: Fault) -> Fault:
+        message = self._redactor.text(normalise(fault.message, "fault.message"))
+        cause = fault.cause
+        return msgspec.structs.replace(
+            fault,
+            message=message[:_FAULT_CHARACTERS_MAX],
+            cause=None if cause is None else self._redactor.text(normalise(cause, "fault.cause")),
+        )
+
+
+_ISSUE_TEXTS = ("rule_id", "message", "file", "category", "suggestion", "replacement")
+
+
+def bug_in(step: str, error: BaseException) -> Fault:
+    """An exception that a provider didn't catch: its type, place and short message; no locals (case
+    SEC-4)."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = f" at {frame.tb_frame.f_code.co_name}, line {frame.tb_lineno}" if frame is not None else ""
+    try:
+        told = str(error)[:500]
+    except Exception:  # noqa: BLE001 - a foreign __str__ may raise anything
+        told = ""
+    return _bug(step, f"the step type raised {type(error).__name__}{place}" + (f": {told}" if told else ""))
+
+
+def _bug(step: str, message: str) -> Fault:
+    return Fault("provider.bug", "bug", f"{step}/provider/bug", message)
+
+
+def _without(value: Any, path: list[str]) -> Any:
+    """`value` with what is at `path` masked; the rest is shared."""
+    if not path:
+        return MASK
+    head, rest = path[0], path[1:]
+    if isinstance(value, dict) and head in value:
+        return {**value, head: _without(value[head], rest)}
+    if isinstance(value, list) and head.isdecimal() and int(head) < len(value):
+        return [*value[: int(head)], _without(value[int(head)], rest), *value[int(head) + 1 :]]
+    return value

@@ -1,0 +1,180 @@
+"""From a step to a call: its config rendered and checked, its environment filled in, its key made.
+
+Whatever can't be prepared is a failure of the step before anything was started (effect none).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from gonogo.core.commands import StartCall
+from gonogo.core.faults import Fault
+from gonogo.core.plan import Step
+from gonogo.core.state import State
+from gonogo.core.values import names_for
+from gonogo.expressions.results import Failure, TemplateProblem
+from gonogo.hosts.environment import as_text, fill_in, refers
+from gonogo.hosts.templates import Templates, has_tags
+from gonogo.provider import Call, Provider
+from gonogo.providers.table import Table, UnknownType
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Unprepared(Exception):  # noqa: N818 - the name says what happened
+    """The call can't be made; `fault` says why."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is the same for all calls of a step. `config` and `env` are None when they must be rendered each
+    time."""
+
+    step: Step
+    provider: Provider
+    templated: frozenset[str]
+    config: Any
+    env: Mapping[str, str] | None
+    raw_env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call, the inputs that were rendered for it, and variables its texts name that aren't set."""
+
+    call: Call
+    inputs: dict[str, Any]
+    unset: tuple[str, ...] = ()
+
+
+class Preparation:
+    """Makes the calls of one run."""
+
+    def __init__(
+        self,
+        state: State,
+        table: Table,
+        templates: Templates,
+        environment: Mapping[str, str],
+        overlay: Mapping[str, str],
+    ) -> None:
+        self._state = state
+        self._table = table
+        self._templates = templates
+        self._environment = environment
+        self._overlay = overlay
+        self._cards: dict[str, Card] = {}
+
+    def card(self, step: Step) -> Card:
+        """The card of a step. Raises Unprepared when its type can't be used."""
+        card = self._cards.get(step.name)
+        if card is None:
+            card = self._cards[step.name] = self._new_card(step)
+        return card
+
+    def prepare(self, card: Card, command: StartCall) -> Prepared:
+        """One call. Raises Unprepared."""
+        step, provider = card.step, card.provider
+        names = names_for(self._state, command.step, command.scope)
+        inputs: dict[str, Any] = {}
+        unset: tuple[str, ...] = ()
+        config, env, key = card.config, card.env, None
+        try:
+            if config is None:
+                config = self._config(card, names, inputs)
+            if env is None:
+                env, unset = self._env(card, names)
+            if step.idempotency_key is not None:
+                key = self._key(step.idempotency_key, names)
+        except TemplateProblem as problem:
+            raise Unprepared(_fault(step, "template", "template_error", problem.message)) from problem
+        call = Call(
+            command.step,
+            command.scope,
+            command.execution,
+            command.attempt,
+            command.intent,
+            key or key_of(command.intent),
+            config,
+            env,
+            names if provider.needs_names else _NOTHING,
+            step.timeout_s if step.timeout_s is not None else provider.default_timeout_s,
+            step.for_each,
+            card.templated,
+        )
+        return Prepared(call, inputs, unset)
+
+    def _new_card(self, step: Step) -> Card:
+        try:
+            provider = self._table.get(step.type)
+        except UnknownType as problem:
+            raise Unprepared(_fault(step, "provider.unknown", "provider/unknown", str(problem))) from problem
+        templated = frozenset(
+            name for name, value in step.config.items() if name in provider.templates and has_tags(value)
+        )
+        raw_env = {**self._state.graph.plan.env, **self._overlay, **step.env}
+        texts = {name: as_text(value) for name, value in raw_env.items()}
+        plain = not any(refers(text) or has_tags(text) for text in texts.values())
+        config = None if templated else _checked(step, provider, step.config)
+        return Card(step, provider, templated, config, texts if plain else None, texts)
+
+    def _config(self, card: Card, names: Mapping[str, Any], inputs: dict[str, Any]) -> Any:
+        """The config rendered, and checked again: what a template gave may not fit. Rendered texts are
+        inputs."""
+        rendered = dict(card.step.config)
+        for name in sorted(card.templated):
+            rendered[name] = inputs[name] = self._templates.within(rendered[name], names)
+        return _checked(card.step, card.provider, rendered)
+
+    def _env(self, card: Card, names: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
+        made: dict[str, str] = {}
+        unset: list[str] = []
+        for name, text in card.raw_env.items():
+            if name in self._overlay and name not in card.step.env:
+                made[name] = text  # given for this run, as it is
+                continue
+            render = (lambda marked: self._templates.text(marked, names)) if has_tags(text) else None
+            made[name], missing = fill_in(text, self._environment, render)
+            unset.extend(missing)
+        if unset and self._state.graph.plan.safety == "strict":
+            listed = ", ".join(dict.fromkeys(unset))
+            message = f"env names what isn't set: {listed}; set it, or write a default in the shell"
+            raise Unprepared(_fault(card.step, "env.unset", "env/unset", message))
+        return made, tuple(dict.fromkeys(unset))
+
+    def _key(self, expression: int, names: Mapping[str, Any]) -> str:
+        source = self._state.graph.plan.expressions[expression].source
+        result = self._templates.result(source, names) if has_tags(source) else None
+        if isinstance(result, Failure):
+            raise TemplateProblem(result.message)
+        return source if result is None else as_text(result.value)
+
+
+def key_of(intent: str) -> str:
+    """The default idempotency key: constant over retries, crashes and take-overs (semantics.md 17)."""
+    return hashlib.sha256(intent.encode()).hexdigest()[:32]
+
+
+def _checked(step: Step, provider: Provider, config: Mapping[str, Any]) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        return provider.config(**config)
+    except ValidationError as problem:
+        told = "; ".join(
+            f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}"
+            for error in problem.errors(include_url=False, include_input=False, include_context=False)[:3]
+        )
+        raise Unprepared(_fault(step, "config.invalid", "config/invalid", told)) from problem
+
+
+def _fault(step: Step, kind: str, rule: str, message: str) -> Fault:
+    return Fault(kind, "logical", f"{step.name}/{rule}", message)

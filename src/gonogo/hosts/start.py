@@ -1,0 +1,41 @@
+"""The first record of a run: complete, plain JSON, without secrets (semantics.md 12)."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+from msgspec.structs import replace
+
+from gonogo.core.events import RunStarted
+from gonogo.errors import UsageError
+from gonogo.journal.normalise import NotStorable, normalise_event
+from gonogo.journal.redact import Redactor
+
+
+def new_run_id(now_s: float | None = None) -> str:
+    """An id that sorts by time and is unique: `20261130-141503-9f3ab2` (UTC)."""
+    moment = time.gmtime(time.time() if now_s is None else now_s)
+    return f"{time.strftime('%Y%m%d-%H%M%S', moment)}-{secrets.token_hex(3)}"
+
+
+def first_event(event: RunStarted, redactor: Redactor) -> RunStarted:
+    """The event as the journal will give it back, secrets masked.
+
+    Raises:
+        UsageError: a part of it is no plain data.
+    """
+    masked = replace(
+        event,
+        trigger=redactor.value(event.trigger),
+        context=redactor.value(event.context),
+        inputs=redactor.value(event.inputs),
+        env=redactor.value(event.env),
+        arguments=redactor.value(event.arguments),
+    )
+    try:
+        stored = normalise_event(masked)
+    except NotStorable as problem:
+        raise UsageError(f"the run can't be started: {problem}", advice="give plain data") from problem
+    assert isinstance(stored, RunStarted)
+    return stored
