@@ -59,13 +59,14 @@ def pass_gate(turn: Turn, step: Step, scope: str) -> None:
 
 def expand(turn: Turn, step: Step, scope: str) -> None:
     """Begin a fan-out in `scope`: over no items it is skipped as `forEach_empty`."""
-    parent = turn.state.existing(turn.graph.fans[step.name][depth(scope)], scope)
-    items = parent.items or []
-    if items:
+    source = turn.graph.fans[step.name][depth(scope)]
+    parent = turn.state.node(source, scope)
+    items = (parent.items or []) if parent is not None else []
+    if parent is not None and items:
         turn.decide(d.Expanded(step.name, scope, parent.step, parent.execution, len(items)))
         turn.expanded.append(turn.state.existing(step.name, scope))
     else:
-        skip(turn, step, scope, "forEach_empty", parent.step)
+        skip(turn, step, scope, "forEach_empty", source)
 
 
 def make_ready(turn: Turn, step: Step, scope: str, node: Node | None) -> None:
@@ -161,7 +162,7 @@ def begin(turn: Turn, name: str, scope: str) -> None:
     """Give a step its slot: first its assumptions, then its call."""
     step = turn.graph.steps[name]
     node = turn.state.node(name, scope)
-    refusal = runs_refusal(turn.state, step, node)
+    refusal = runs_refusal(turn.state, step, scope)
     if node is not None and node.again:
         call(turn, step, scope, again=True)
     elif refusal is not None:
@@ -189,10 +190,11 @@ def call(turn: Turn, step: Step, scope: str, *, again: bool = False) -> None:
     state = turn.state
     node = state.node(step.name, scope)
     around = state.node(step.name, enclosing(scope)) if scope else None
-    execution, attempt, wave = 1, 1, around.wave if around is not None else 0
+    execution, attempt = state.runs_before(step.name, scope) + 1, 1
+    wave = around.wave if around is not None else 0
     if node is not None:
         same = node.retrying or again
-        execution = node.execution if same else node.execution + 1
+        execution = node.execution if same else execution
         attempt = node.attempt + 1 if node.retrying else (node.attempt if again else 1)
         wave = node.wave
     turn.start_call(step, d.Started(step.name, scope, state.last_call + 1, execution, attempt, wave, again))

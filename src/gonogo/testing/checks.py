@@ -117,7 +117,7 @@ class Watch:
         before = self.started.get((decision.step, decision.scope, decision.execution, decision.attempt))
         node = state.node(decision.step, decision.scope)
         if before is not None:
-            waits = node is not None and (node.status == life.IN_DOUBT or node.hold is not None)
+            waits = node is not None and node.again
             if not decision.again or (before not in ("CallLost", "CallParked") and not waits):
                 raise Broken(
                     "once",
@@ -212,7 +212,7 @@ def verdict(state: State) -> str:
     nodes = list(state.all_nodes())
     if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in nodes):
         return "HOLD"
-    stopped = state.stopping in ("cancelled", "cancelled_hard")
+    stopped = state.stopping in ("cancelled", "cancelled_hard", "halted")
     failed = any(
         node.outcome == "failed"
         or (node.outcome == "skipped" and node.issues and not state.step(node).continue_on_failure)

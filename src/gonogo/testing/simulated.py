@@ -124,11 +124,11 @@ class Simulation:
 
     def _arrival(self) -> e.AnyEvent | None:
         """The next thing that comes in: any reply, or the timer that is due first."""
+        if not self.waiting:
+            self._write()
         timers = sorted((due_s, timer) for timer, due_s in self.timers.items())[:1]
         if not self.waiting and not timers:
-            self._write()
-            if not self.waiting:
-                raise Broken("stuck", "nothing is in flight, but the run has not ended")
+            raise Broken("stuck", "nothing is in flight, but the run has not ended")
         if self.scenario.timed:
             return self._earliest(timers)
         pick = self.rng.randrange(len(self.waiting) + len(timers))
