@@ -72,6 +72,13 @@ def test_SEC_2_base64_leaves_less_than_a_part_worth_masking() -> None:
     assert all(len(part) <= 4 for part in left)
 
 
+def test_SEC_2_base64_for_urls_has_letters_of_its_own() -> None:
+    """Both alphabets: these secrets have `+` and `/` in one and `-` and `_` in the other."""
+    secret = "~~~???>>>~~~???"
+    for coded in (base64.b64encode(secret.encode()), base64.urlsafe_b64encode(secret.encode())):
+        assert len(Redactor({"T": secret}).text(coded.decode())) <= 6
+
+
 def test_SEC_2_a_json_secret_printed_with_other_spaces_is_masked() -> None:
     """SEC-2: re-indented."""
     shown = REDACTOR.text(json.dumps(json.loads(ACCOUNT), indent=4))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gonogo.core.decisions import Ended, Started
-from gonogo.core.events import CallDone, CallLost, CallParked, Evaluated, Resumed
+from gonogo.core.events import AnswerGiven, CallDone, CallLost, CallParked, Evaluated, Resumed
 from gonogo.core.plan import Edge, Expression, Need, Plan, Step
 from gonogo.errors import JournalError
 from gonogo.journal.codec import decode_line, encode_line
@@ -93,6 +93,21 @@ def test_a_resumed_run_is_replayed_from_its_fold(drive) -> None:
 
     records = drive(PLAN, outcome, events=[Resumed()])
     assert replay(records) == []
+
+
+def test_after_a_resume_differences_are_found_again(drive) -> None:
+    """The resuming host began from the recorded decisions, and so does the replay."""
+    parked = Plan("parked", {"ask": Step("ask", "human-input"), "b": Step("b", "noop")})
+
+    def outcome(command):
+        return CallParked(call=command.call) if command.step == "ask" else None
+
+    records = drive(parked, outcome, events=[Resumed(), AnswerGiven(step="ask", text="yes")])
+    assert replay(records) == []
+    ended = next(n for n, one in enumerate(records) if isinstance(one.decisions[0], Ended))
+    last = len(records) - 1
+    odd = changed(changed(records, ended, 0, reason="odd"), last, -1, verdict="HOLD")
+    assert [found.seq for found in replay(odd)] == [ended, last]
 
 
 def test_another_plan_shows_what_would_differ(records) -> None:

@@ -113,6 +113,7 @@ def test_items_are_told_in_index_order_with_their_scope(drive) -> None:
     assert (view.steps["work"].outcome, view.steps["work"].reason) == ("failed", "partial")
     assert view.steps["work"].attempts == 3
     assert [issue.scope for issue in view.steps["work"].issues] == ["list#1[1]"]
+    assert view.steps["work"].fault == BOOM
     assert view.steps["list"].items is None
 
 
@@ -172,6 +173,25 @@ def test_statistics_have_the_reports_names(drive) -> None:
     assert work["issuesBySeverity"] == {"critical": 0, "error": 1, "warning": 0, "info": 0}
     assert told["totalExecutions"] == told["successfulExecutions"] + told["failedExecutions"] == 5
     assert told["totalDuration"] == max(check["totalDuration"] for check in told["checks"])
+
+
+def test_a_call_repeated_after_it_was_lost_is_one_run(drive) -> None:
+    """The time of a run is from its first start, the lost call included."""
+
+    def outcome(command):
+        return CallLost(call=command.call) if command.call == 1 else "ok"
+
+    view = run_view(drive(plan_of(Step("a", "noop", effects="idempotent")), outcome))
+    check = view.statistics["checks"][0]
+    assert (check["totalRuns"], check["perIterationDuration"]) == (1, [20])
+    assert view.steps["a"].attempts == 2
+
+
+def test_a_superseded_run_is_counted(drive) -> None:
+    """semantics.md 7: it ran, though its result was not used."""
+    plan = plan_of(Step("a", "noop", on_success=Block(goto="b")), Step("b", "noop"))
+    check = run_view(drive(plan)).statistics["checks"][1]
+    assert (check["totalRuns"], check["successfulRuns"]) == (2, 2)
 
 
 def test_the_preview_shows_three_items_of_fifty_characters(drive) -> None:
@@ -282,6 +302,7 @@ def test_a_step_routed_to_from_one_item_is_told_by_what_it_came_to(drive) -> Non
         Step("fix", "noop"),
     )
     view = run_view(drive(plan, works_on_three))
+    assert view.steps["fix"].runs == 1
     assert (view.steps["fix"].outcome, [item.scope for item in view.steps["fix"].items]) == (
         "passed",
         ["list#1[1]"],

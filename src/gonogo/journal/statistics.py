@@ -127,6 +127,7 @@ def statistics(state: State, tally: Tally) -> dict[str, Any]:
 def _check(state: State, tally: Tally, name: str) -> dict[str, Any]:
     count = tally.counts[name]
     node = state.node(name, "")
+    faults = [one.fault for one in nodes_of(state, name) if one.fault is not None]
     skipped = node is not None and node.outcome == "skipped"
     issues = issues_of(state, name)
     return {
@@ -145,7 +146,7 @@ def _check(state: State, tally: Tally, name: str) -> dict[str, Any]:
             severity: sum(issue.severity == severity for issue in issues) for severity in SEVERITIES
         },
         "outputsProduced": _outputs(state, name),
-        "errorMessage": node.fault.message if node is not None and node.fault is not None else None,
+        "errorMessage": faults[0].message if faults else None,
         "forEachPreview": _preview(node),
     }
 

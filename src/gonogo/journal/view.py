@@ -197,10 +197,10 @@ def _step(state: State, step: Step) -> StepView:
         outcome=outcome,
         reason=reason,
         attempts=sum(one.attempts for one in nodes),
-        runs=node.execution if node else 0,
+        runs=node.execution if node else max((item.execution for item in nodes), default=0),
         output=_output(node),
         issues=tuple(issue for one in nodes for issue in one.issues),
-        fault=node.fault if node else None,
+        fault=next((one.fault for one in nodes if one.fault is not None), None),
         duration_ms=_duration_ms(state, node),
         criticality=step.criticality,
         criticality_source=step.criticality_source,
@@ -237,8 +237,8 @@ def _outcome(node: Node | None, nodes: list[Node]) -> tuple[str, str | None]:
         return "in_doubt", next(one.reason for one in nodes if one.status == life.IN_DOUBT)
     if life.HOLDING in statuses:
         return "waiting", "person"
-    if node is None or (node.reason == "not_routed" and len(nodes) > 1):
-        return _outcome_of_items([one for one in nodes if one is not node])
+    if node is None:
+        return _outcome_of_items(nodes)
     if node.complete and node.outcome is not None:
         return node.outcome, node.reason
     return "waiting", node.status
