@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -173,6 +174,26 @@ def test_a_cancel_at_any_moment_leaves_nothing(tmp_path: Path, after_s: float) -
 
     anyio.run(cancelled)
     assert alive("sleep 35.4") == []
+
+
+@pytest.mark.parametrize("cancels", [1, 2])
+def test_asyncios_own_cancel_leaves_nothing(tmp_path: Path, cancels: int) -> None:
+    """Law 7: a host may cancel the task itself; the second time there is no more grace."""
+    text = "trap '' TERM; sleep 35.51 & echo ready; while :; do sleep 0.05; done"
+    command = Command(("/bin/sh", "-c", text), os.environ, str(tmp_path), grace_s=1.0 if cancels > 1 else 0.1)
+
+    async def host() -> None:
+        ready = asyncio.Event()
+        task = asyncio.create_task(_process.run(command, lambda line: ready.set()))
+        await ready.wait()
+        for _ in range(cancels):
+            task.cancel()
+            await asyncio.sleep(0.05)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(host())
+    assert alive("sleep 35.5") == []
 
 
 def test_a_fork_bomb_of_short_lived_children_is_ended(run: Run) -> None:

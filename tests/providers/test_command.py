@@ -108,7 +108,7 @@ def test_SUB_1_a_process_left_behind_is_a_warning(do: Do, context: ScriptedConte
     assert isinstance(outcome, Done)
     assert outcome.output == "fine"
     assert outcome.meta["warnings"] == ["1 process left running by the command, ended"]
-    assert context.logged == [("warn", "step: 1 process left running by the command, ended")]
+    assert context.logged == [("warn", "1 process left running by the command, ended")]
 
 
 def test_SUB_3_stdin_is_empty_unless_given(do: Do) -> None:

@@ -117,4 +117,4 @@ def test_a_long_answer_is_cut_between_characters_and_told(do: Do, context: Scrip
     answer(context, "é" * ANSWER_BYTES_MAX)
     outcome = do("human-input", {"prompt": "?"})
     assert outcome.output["text"] == "é" * (ANSWER_BYTES_MAX // 2)  # type: ignore[union-attr]
-    assert context.logged == [("warn", "step: the answer was cut to 102,400 bytes")]
+    assert context.logged == [("warn", "the answer was cut to 102,400 bytes")]

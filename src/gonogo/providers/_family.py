@@ -85,8 +85,16 @@ class Family:
         """
         told = self._tell()
         self.signal(signal.SIGCONT)  # a stopped process gets TERM only when it goes on
-        if await self.gone_within(grace_s, reap, told):
-            return ()
+        patient = False
+        try:
+            gone = await self.gone_within(grace_s, reap, told)
+            patient = True
+        finally:
+            if not patient:  # asyncio's own cancel, a second time, passes any shield: no more grace
+                self.signal(signal.SIGKILL)
+        return () if gone else await self._kill(reap)
+
+    async def _kill(self, reap: Reap) -> tuple[int, ...]:
         killed: set[int] = set()
         for _ in range(_KILL_ROUNDS):
             killed.update(self.signal(signal.SIGKILL))

@@ -29,6 +29,7 @@ _SETTLE_S = 0.1
 """How long pipes and children may outlive the command before they count as left behind."""
 _LEFT_BEHIND_GRACE_S = 0.5
 _POLL_S = 0.01
+_REAPING_S = 0.5
 _SHOWN_BYTES = 400
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 _SHORTAGES = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -173,12 +174,25 @@ async def _started(command: Command) -> AsyncIterator[tuple[subprocess.Popen[byt
         yield process, family
         orderly = process.returncode is not None
     finally:
-        with anyio.CancelScope(shield=True):
+        try:
             if not orderly:
-                await family.end(process.poll, command.grace_s)
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None:
-                    pipe.close()
+                with anyio.CancelScope(shield=True):
+                    await family.end(process.poll, command.grace_s)
+        finally:
+            _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes and collect the status of one that has just been killed (it takes no more than
+    moments).
+    """
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    try:
+        process.wait(_REAPING_S)
+    except subprocess.TimeoutExpired:
+        pass  # it hangs in the kernel; the next look at any child collects it
 
 
 def _start(command: Command) -> tuple[subprocess.Popen[bytes], Family]:

@@ -165,7 +165,7 @@ def _meta(call: Call, context: Context, ended: _process.Ended) -> dict[str, Any]
         meta.update(_about(name, stream))
     warnings = _warnings(ended)
     for warning in warnings:
-        context.log("warn", f"{call.step}: {warning}")
+        context.log("warn", warning)
     return {**meta, "warnings": warnings} if warnings else meta
 
 

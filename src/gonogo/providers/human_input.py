@@ -61,7 +61,7 @@ def _answered(call: Call, context: Context, answer: str) -> Outcome:
     config: Config = call.config
     text = clean(answer, multiline=config.multiline)
     if len(answer.encode("utf-8", "replace")) > ANSWER_BYTES_MAX:
-        context.log("warn", f"{call.step}: the answer was cut to {ANSWER_BYTES_MAX:,} bytes")
+        context.log("warn", f"the answer was cut to {ANSWER_BYTES_MAX:,} bytes")
     if text or config.allow_empty:
         return _done(text or config.default or "")
     if config.default is not None:
