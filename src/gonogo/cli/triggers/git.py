@@ -222,7 +222,7 @@ def _files(git: Git, since: str | None) -> Iterator[ChangedFile]:
 
 def _untracked(git: Git) -> Iterator[ChangedFile]:
     names = git.bytes_of("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
-    own = [name for name in names if name and not name.startswith(b".gonogo/")]
+    own = [name for name in names if name and b"/.gonogo/" not in b"/" + name]
     for name in own[:UNTRACKED_MAX]:
         yield ChangedFile(readable(name), "added", _lines_of(git.folder, name))
 

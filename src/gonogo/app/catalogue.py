@@ -1,0 +1,91 @@
+"""What there is to use, for people and editors: step types, the schema of workflow files, a working sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gonogo.app.wiring import built_in_table, new_sandbox
+from gonogo.provider import Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a step type. `template`: its texts are rendered before the call."""
+
+    name: str
+    description: str
+    required: bool
+    template: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepType:
+    """A step type. `effects` is what its calls do outside, None when that depends on the step; `built_in` is False
+    for one that an installed package brings; `problem` says why it can't be used.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    summary: str
+    effects: str | None
+    keys: tuple[Key, ...]
+    built_in: bool = True
+    problem: str | None = None
+
+
+def step_types() -> Iterator[StepType]:
+    """Every step type, the built-in ones first."""
+    from gonogo.providers.table import UnknownType
+
+    table = built_in_table()
+    for name in table.names():
+        yield _step_type(table.get(name), built_in=True)
+    for name in table.outside():
+        try:
+            yield _step_type(table.get(name), built_in=False)
+        except UnknownType as problem:
+            yield StepType(name, (), "", None, (), built_in=False, problem=str(problem))
+
+
+def _step_type(provider: Provider, *, built_in: bool) -> StepType:
+    templates = provider.templates | provider.late_templates
+    keys = tuple(
+        Key(field.alias or name, field.description or "", field.is_required(), name in templates)
+        for name, field in provider.config.model_fields.items()
+    )
+    effects = provider.effects if isinstance(provider.effects, str) else None
+    return StepType(provider.name, provider.aliases, provider.summary, effects, keys, built_in)
+
+
+def workflow_schema() -> dict[str, Any]:
+    """The JSON schema of workflow files with all built-in step types."""
+    from gonogo.config.jsonschema import workflow_schema as schema_for
+
+    return schema_for(built_in_table())
+
+
+def evaluate_once(source: str) -> Any:
+    """The value of a JavaScript expression, in a sandbox of its own; None when it has none.
+
+    Raises:
+        SandboxError: the sandbox doesn't start.
+    """
+    from gonogo.expressions.results import Value
+    from gonogo.expressions.sandbox import Request
+
+    sandbox = new_sandbox(0.0)
+    try:
+        [result] = sandbox.evaluate([Request(source, "value", {}, 5.0)])
+    finally:
+        sandbox.close()
+    return result.value if isinstance(result, Value) else None
+
+
+def journal_file(runs_dir: Path, run_id: str) -> Path:
+    """Where the journal of a run is."""
+    from gonogo.journal.jsonl import JOURNAL
+
+    return runs_dir / run_id / JOURNAL

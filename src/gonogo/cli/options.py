@@ -1,0 +1,106 @@
+"""Options that several verbs share, and the parsing of `K=V`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from gonogo.cli.session import DEFAULT_RUNS_DIR, Session
+from gonogo.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+
+
+def _on_output(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def callback(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and isinstance(context.obj, Session):
+            setattr(context.obj.output, name, True)
+
+    return callback
+
+
+def _flag(*names: str, help_text: str) -> Callable[[F], F]:
+    attribute = names[-1].lstrip("-").replace("-", "_")
+    return click.option(
+        *names,
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_on_output(attribute),
+        help=help_text,
+    )
+
+
+config_argument: Callable[[F], F] = click.argument("config", required=False, type=PATH)
+run_argument: Callable[[F], F] = click.argument("run", metavar="RUN")
+no_color: Callable[[F], F] = _flag(
+    "--no-color", help_text="No colours; NO_COLOR in the environment does the same."
+)
+quiet: Callable[[F], F] = _flag("-q", "--quiet", help_text="No progress on stderr.")
+verbose: Callable[[F], F] = _flag("-v", "--verbose", help_text="Every event as a line on stderr.")
+runs_dir: Callable[[F], F] = click.option(
+    "--runs-dir",
+    type=PATH,
+    default=DEFAULT_RUNS_DIR,
+    metavar="DIR",
+    help=f"Where the journals are; {DEFAULT_RUNS_DIR} if not given.",
+)
+safety: Callable[[F], F] = click.option(
+    "--safety",
+    type=click.Choice(("off", "standard", "strict")),
+    help="How careful to be; strict turns warnings into errors.",
+)
+event_options: tuple[Callable[[Any], Any], ...] = (
+    click.option("--event", metavar="NAME", help="What happened: pr_opened, manual, …; all for no event."),
+    click.option(
+        "--payload", type=PATH, metavar="FILE", help="The event's body, in the shape of GitHub's webhooks."
+    ),
+    click.option("--base", metavar="REF", help="The changed files are those that differ from here."),
+    click.option(
+        "--tags", multiple=True, metavar="TAGS", help="Only steps with one of these tags, and untagged ones."
+    ),
+    click.option("--exclude-tags", multiple=True, metavar="TAGS", help="No steps with one of these tags."),
+    click.option(
+        "-s",
+        "--step",
+        "steps",
+        multiple=True,
+        metavar="NAME",
+        help="Only this step and what it depends on; repeatable.",
+    ),
+)
+
+
+def format_option(*names: str) -> Callable[[F], F]:
+    """`--format` with these values, the first if not given."""
+    return click.option(
+        "--format", "format_name", type=click.Choice(names), default=names[0], help="How to print it."
+    )
+
+
+def about_the_event(function: F) -> F:
+    """The options that say what a run is about."""
+    for option in reversed(event_options):
+        function = option(function)
+    return function
+
+
+def pairs(values: Iterable[str], option: str) -> dict[str, str]:
+    """`K=V` texts as a mapping, the last of a name wins. Raises UsageError."""
+    found = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{option} takes NAME=VALUE, not {value!r}")
+        found[name] = text
+    return found
+
+
+def words(values: Iterable[str]) -> tuple[str, ...]:
+    """Comma-separated and repeated values as one list, in order, each once."""
+    found = (word.strip() for value in values for word in value.split(","))
+    return tuple(dict.fromkeys(word for word in found if word))

@@ -1,0 +1,207 @@
+"""`gonogo doctor`: looks at what a run needs, and says for each thing that is wrong what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from gonogo.cli import options
+from gonogo.cli.session import Session
+from gonogo.errors import GonogoError
+
+DISK_BYTES_WANTED = 200 * 1024 * 1024
+TIMEOUT_S = 10.0
+_EXTRAS = (
+    ("ui", "starlette", "the web page"),
+    ("mcp", "mcp", "steps that call MCP tools"),
+    ("otel", "opentelemetry", "traces and metrics"),
+)
+_SYMBOLS = {"ok": "passed", "warning": "tolerated", "error": "failed", "note": "excluded"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line. `status`: ok, warning, error, or note for what nobody has to have. `advice`: what to do."""
+
+    name: str
+    status: str
+    text: str
+    advice: str | None = None
+
+
+@click.command("doctor")
+@options.runs_dir
+@options.no_color
+@options.format_option("table", "json")
+@click.pass_obj
+def COMMAND(session: Session, runs_dir: Path, format_name: str) -> int:  # noqa: N802 - what the group looks for
+    """Check that everything a run needs is there."""
+    found = list(examine(runs_dir))
+    healthy = all(one.status != "error" for one in found)
+    if format_name == "json":
+        from gonogo.report.formats import json_text
+
+        rows = [
+            {"name": one.name, "status": one.status, "text": one.text, "advice": one.advice} for one in found
+        ]
+        session.output.result(json_text({"healthy": healthy, "checks": rows}))
+    else:
+        session.output.result(_table(session, found))
+    return 0 if healthy else 2
+
+
+def examine(runs_dir: Path) -> Iterator[Finding]:
+    """Everything, in the order it is shown. A check that breaks is a finding of its own."""
+    checks: tuple[tuple[str, Callable[[], Finding]], ...] = (
+        ("python", _python),
+        ("platform", _platform),
+        ("sandbox", _sandbox),
+        ("processes", _processes),
+        ("git", _git),
+        ("runs folder", lambda: _runs_folder(runs_dir)),
+        ("disk", lambda: _disk(runs_dir)),
+        ("workflow file", _config),
+    )
+    for name, check in checks:
+        try:
+            yield check()
+        except Exception as error:  # noqa: BLE001 - a doctor survives every illness
+            yield Finding(
+                name, "error", f"the check itself failed: {type(error).__name__}", "please report it"
+            )
+    yield from _extras()
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    if (3, 11) <= sys.version_info[:2] <= (3, 13):
+        return Finding("python", "ok", version)
+    return Finding("python", "error", version, "use Python 3.11, 3.12 or 3.13")
+
+
+def _platform() -> Finding:
+    told = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} CPUs"
+    if os.name != "posix":
+        return Finding("platform", "error", told, "use Linux or macOS (or WSL)")
+    return Finding("platform", "ok", told)
+
+
+def _sandbox() -> Finding:
+    from gonogo.app.catalogue import evaluate_once
+
+    try:
+        answer = evaluate_once("[1, 2, 3].map(n => n * 2).reduce((a, b) => a + b)")
+    except GonogoError as error:
+        return Finding("sandbox", "error", error.message, error.advice or "install gonogo again")
+    if answer == 12:
+        return Finding("sandbox", "ok", "expressions are evaluated in a child process")
+    return Finding("sandbox", "error", f"it gave {answer!r} in place of 12", "install quickjs-ng again")
+
+
+def _processes() -> Finding:
+    """A step's command is ended with everything it started, which needs a process group of its own."""
+    script = "import os; print(os.getpgrp() == os.getpid())"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        start_new_session=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    if done.stdout.strip() == b"True":
+        return Finding("processes", "ok", "commands run in process groups of their own")
+    advice = "commands that time out may leave processes behind; allow setsid in this container"
+    return Finding("processes", "error", "no process groups here", advice)
+
+
+def _git() -> Finding:
+    path = shutil.which("git")
+    if path is None:
+        return Finding("git", "warning", "not found", "install git, or runs know nothing of changed files")
+    done = subprocess.run([path, "--version"], capture_output=True, timeout=TIMEOUT_S, check=False)
+    version = done.stdout.decode("utf-8", "replace").removeprefix("git version").strip()
+    inside = subprocess.run(
+        [path, "rev-parse", "--show-toplevel"], capture_output=True, timeout=TIMEOUT_S, check=False
+    )
+    if inside.returncode == 0:
+        return Finding("git", "ok", version)
+    reason = inside.stderr.decode("utf-8", "replace").strip().splitlines()
+    told = reason[0].removeprefix("fatal: ") if reason else "no repository"
+    advice = "start gonogo in a repository, or `files` and `pr` stay empty"
+    return Finding("git", "note", f"{version}; {told}", advice)
+
+
+def _runs_folder(runs_dir: Path) -> Finding:
+    """Writable, made when it isn't there (in the nearest folder that is)."""
+    folder = _existing(runs_dir)
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        told = f"{runs_dir}: {folder} can't be written: {error.strerror or error}"
+        return Finding(
+            "runs folder", "error", told, "name another with --runs-dir, or change its owner or mode"
+        )
+    return Finding(
+        "runs folder", "ok", f"{runs_dir}" + ("" if runs_dir.exists() else " (made at the first run)")
+    )
+
+
+def _disk(runs_dir: Path) -> Finding:
+    free = shutil.disk_usage(_existing(runs_dir)).free
+    told = f"{free / 1024**3:,.1f} GiB free for journals"
+    if free < DISK_BYTES_WANTED:
+        return Finding("disk", "warning", told, "make room, or name another place with --runs-dir")
+    return Finding("disk", "ok", told)
+
+
+def _existing(path: Path) -> Path:
+    """The folder itself or the nearest one above it that is there."""
+    path = path.absolute()
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
+def _config() -> Finding:
+    from gonogo.config import find_config
+
+    try:
+        found = find_config(Path.cwd())
+    except GonogoError as error:
+        return Finding("workflow file", "note", error.message, error.advice)
+    return Finding("workflow file", "ok", str(found.path), found.note)
+
+
+def _extras() -> Iterator[Finding]:
+    for name, module, does in _EXTRAS:
+        if find_spec(module) is None:
+            yield Finding(
+                f"[{name}]", "note", f"not installed; it is for {does}", f"pip install 'gonogo[{name}]'"
+            )
+        else:
+            yield Finding(f"[{name}]", "ok", f"installed, for {does}")
+
+
+def _table(session: Session, found: list[Finding]) -> str:
+    from gonogo.report.layout import padded, plain
+    from gonogo.report.text import beside
+
+    style = session.output.style()
+    width = max(len(one.name) for one in found)
+    lines: list[str] = []
+    for one in found:
+        start = f"{style.symbol(_SYMBOLS[one.status])} {style.paint(padded(one.name, width), 'bold')}"
+        colour = {"error": "red", "warning": "yellow"}.get(one.status, "dim")
+        lines += beside(start, width + 2, plain(one.text), colour, style)
+        if one.advice:
+            lines += beside(" " * (width + 2), width + 2, plain(one.advice), "cyan", style)
+    return "\n".join(lines) + "\n"
