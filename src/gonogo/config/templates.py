@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gonogo.config import shell
 from gonogo.config.collect import Collector, shown
 from gonogo.config.nodes import Node, Scalar, texts
 from gonogo.config.position import place_within
@@ -50,3 +51,9 @@ def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) 
         message = f"{shown(name)} would reach the shell as code"
         advice = f'write {{{{ {name} | shell_escape }}}}, or pass it by env and use "$NAME"'
         notes.error("template.unescaped", message, path, advice)
+    for value in shell.misplaced(node.text):
+        line = node.text.count("\n", 0, value.offset) + 1
+        column = value.offset - (node.text.rfind("\n", 0, value.offset) + 1) + 1
+        place = place_within(node, line, column)
+        message = f"{shown(value.tag)}: {value.message}"
+        notes.add_place("error", "template.unescaped", message, place, node.source, path, value.advice)
