@@ -16,6 +16,7 @@ from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
 from gonogo.core.graph import Graph
 from gonogo.core.items import items_of
+from gonogo.core.scope import child
 from gonogo.core.state import Fan, Node, State
 from gonogo.errors import Bug
 
@@ -170,6 +171,7 @@ def _ended(state: State, decision: d.Ended) -> None:
     if node.fan is None:
         _keep_result(state, node)
     node.outcome = decision.outcome
+    node.trigger = None
     node.reason = decision.reason
     node.because = None
     node.fault = decision.fault
@@ -246,6 +248,7 @@ def _expanded(state: State, decision: d.Expanded) -> None:
     node.execution += 1
     node.started_at = state.at
     node.fan = Fan(decision.parent, decision.execution, decision.total)
+    _count_items(state, node, node.fan)
     _forget_dropped(state, decision)
 
 
@@ -265,6 +268,18 @@ def _drop_items(state: State, node: Node) -> None:
             state.open_nodes -= 1
         if item.execution:
             state.dropped.setdefault(node.step, {})[scope] = item.execution
+
+
+def _count_items(state: State, node: Node, fan: Fan) -> None:
+    """Routes may have run items before the fan-out began."""
+    scopes = state.nodes[node.step]
+    if len(scopes) == 1:
+        return
+    for index in range(fan.total):
+        item = scopes.get(child(node.scope, fan.parent, fan.execution, index))
+        if item is not None:
+            fan.complete += item.complete
+            fan.active += item.status in life.BUSY
 
 
 def _items_prefix(scope: str, parent: str) -> str:
@@ -313,7 +328,8 @@ def _routed(state: State, decision: d.Routed) -> None:
         node = node_for(state, step, scope)
         node.wave = decision.wave
         node.event = decision.event or node.event
-        node.requester = (decision.step, decision.scope)
+        asked_for = step == decision.target or decision.action == "run"
+        node.requester = (decision.step, decision.scope) if asked_for else None
         if step == decision.target:
             node.arguments = {**node.arguments, **decision.arguments}
         _request(state, node)

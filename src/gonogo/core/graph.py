@@ -26,9 +26,7 @@ class Graph:
         self.item_needs = {name: _item_needs(step, self.fans[name]) for name, step in self.steps.items()}
         self.needs = {name: self._needs_by_level(step) for name, step in self.steps.items()}
         self.members = {
-            name: tuple(other for other in self.steps if name in self.fans[other])
-            for name, step in self.steps.items()
-            if step.for_each
+            name: _members(plan, self.fans, name) for name, step in self.steps.items() if step.for_each
         }
         self.groups = {
             name: tuple(parent for parent in self.fans[name] if self.steps[parent].on_finish)
@@ -136,6 +134,25 @@ def _fan_of(step: Step, fans: dict[str, tuple[str, ...]], plan: Plan) -> tuple[s
         if carried:
             return carried
     return ()
+
+
+def _members(plan: Plan, fans: dict[str, tuple[str, ...]], parent: str) -> tuple[str, ...]:
+    """The steps inside a forEach that its on_finish waits for.
+
+    One that also waits for a step behind the fan-out isn't among them: that step waits for on_finish itself.
+    """
+    behind: set[str] = set()
+    members = set()
+    for name in topological(plan):
+        sources = {edge.step for edge in edges(plan.steps[name])}
+        if parent not in fans[name]:
+            if sources & (behind | members | {parent}):
+                behind.add(name)
+        elif sources & behind:
+            behind.add(name)
+        else:
+            members.add(name)
+    return tuple(name for name in plan.steps if name in members)
 
 
 def _dependents(plan: Plan) -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gonogo.core import contracts
+from gonogo.core import contracts, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.events import AnswerGiven, CallParked
@@ -12,8 +12,11 @@ from gonogo.core.turn import Turn
 
 
 def hold(turn: Turn, node: Node, event: CallParked) -> None:
-    """Park a step; its slot is free meanwhile."""
+    """Park a step; its slot is free meanwhile. A run that stops doesn't wait (semantics.md 4)."""
     state = turn.state
+    if stopping.ends_now(turn, node):
+        stopping.end_waiting(turn, node, cancelled=True)
+        return
     timer = due_s = None
     if event.timeout_s is not None:
         timer, due_s = state.last_timer + 1, state.at + event.timeout_s
@@ -50,8 +53,7 @@ def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
     word = event.text.strip().lower()
     if word == "again":
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
-        turn.decide(d.Cleared(node.step, node.scope, again=True))
-        turn.routed.append((node.step, node.scope))
+        repeat(turn, node)
     elif word == "done":
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
         contracts.check(turn, node)
@@ -62,6 +64,15 @@ def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
             Fault("call.lost", "lost", "call/lost", "a person said the call did not succeed"),
             event.by,
         )
+
+
+def repeat(turn: Turn, node: Node) -> None:
+    """Have a call that left its slot made again, when there is a slot; not when the run stops."""
+    if stopping.ends_now(turn, node):
+        stopping.end_waiting(turn, node, cancelled=True)
+    else:
+        turn.decide(d.Cleared(node.step, node.scope, again=True))
+        turn.routed.append((node.step, node.scope))
 
 
 def timed_out(turn: Turn, node: Node) -> None:

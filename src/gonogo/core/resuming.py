@@ -15,6 +15,7 @@ def resume(turn: Turn) -> None:
     state = turn.state
     _forget_derived(state)
     if state.stopping in ("cancelled", "cancelled_hard"):
+        stopping.forget_cleanup(turn)
         turn.decide(d.Reopened())
     turn.asks.extend(state.lost_asks)
     turn.send_asks()
@@ -37,31 +38,20 @@ def _look_again(turn: Turn, node: Node) -> None:
     if node.fan is not None and node.status == life.EXPANDING:
         turn.expanded.append(node)
     elif node.status == life.HOLDING and node.hold is not None and "child" in node.hold.details:
-        repeat(turn, node)
+        holds.repeat(turn, node)
     elif node.status in (life.PENDING, life.CLEARED) and turn.state.aggregate_of(node) is None:
         turn.routed.append((node.step, node.scope))
-
-
-def repeat(turn: Turn, node: Node) -> None:
-    """Have a call that left its slot made again, when there is a slot."""
-    turn.decide(d.Cleared(node.step, node.scope, again=True))
-    turn.routed.append((node.step, node.scope))
 
 
 def lost(turn: Turn, node: Node) -> None:
     """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6)."""
     step = turn.step(node)
-    if may_repeat(step) and stops_at_once(turn.state) and not scheduling.may_still_run(turn.state, step):
+    if may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
         stopping.end_waiting(turn, node, cancelled=True)
     elif may_repeat(step):
         scheduling.call(turn, step, node.scope, again=True)
     else:
         holds.doubt(turn, node, "the run was interrupted during this call; nobody knows whether it was done")
-
-
-def stops_at_once(state: State) -> bool:
-    """A stop that ends what runs, too."""
-    return state.stopping is not None and state.stopping != "fail_fast"
 
 
 def may_repeat(step: Step) -> bool:

@@ -26,6 +26,18 @@ def stop(turn: Turn, reason: str, step: str | None = None) -> None:
     turn.sweep = True
 
 
+def forget_cleanup(turn: Turn) -> None:
+    """The grace for steps with always() is no longer needed."""
+    timer = turn.state.cleanup_timer
+    if timer is not None and timer in turn.state.timers:
+        turn.forget_timer(timer)
+
+
+def ends_now(turn: Turn, node: Node) -> bool:
+    """True when the run stops in a way that leaves no room for a wait or a repeat of this step."""
+    return bool(turn.state.stopping) and not scheduling.may_still_run(turn.state, turn.step(node))
+
+
 def stop_node(turn: Turn, node: Node, *, at_once: bool) -> None:
     """End what waits, skip what hasn't started, tell what runs to stop when it must."""
     if node.status == life.RUNNING:

@@ -101,9 +101,12 @@ class Turn:
     def clear_timer(self, node: Node) -> None:
         """Give up a wait."""
         if node.timer is not None:
-            timer = node.timer
-            self.decide(d.TimerCleared(timer))
-            self.commands.append(ClearTimer(timer))
+            self.forget_timer(node.timer)
+
+    def forget_timer(self, timer: int) -> None:
+        """A timer that nobody waits for any more."""
+        self.decide(d.TimerCleared(timer))
+        self.commands.append(ClearTimer(timer))
 
     def finish(self, decision: d.Finished) -> None:
         """The run is over or parked."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
-from gonogo.core import routing, scheduling
+from gonogo.core import routing, scheduling, stopping
 from gonogo.core.scope import ROOT
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
@@ -28,7 +28,7 @@ def end_when_over(turn: Turn) -> bool:
         turn.finish(d.Finished("HOLD", waiting, parked=True))
         return False
     _check_all_done(state)
-    _forget_cleanup_timer(turn)
+    stopping.forget_cleanup(turn)
     because = tuple(failures(state))
     turn.finish(d.Finished("NO-GO" if because else "GO", because))
     return False
@@ -73,12 +73,6 @@ def _check_all_done(state: State) -> None:
     for node in state.all_nodes():
         if not node.complete:
             raise Bug(f"nothing is in flight, but step {node.step} in scope {node.scope} is {node.status}")
-
-
-def _forget_cleanup_timer(turn: Turn) -> None:
-    timer = turn.state.cleanup_timer
-    if timer is not None and timer in turn.state.timers:
-        turn.decide(d.TimerCleared(timer))
 
 
 def failures(state: State) -> list[str]:

@@ -5,24 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gonogo.core.plan import Edge, Step
-from gonogo.core.scope import outward
+from gonogo.core.scope import depth, outward, parents, prefix
 from gonogo.core.state import Node, State
 
 
 def why_not(state: State, step: Step, scope: str) -> str | None:
     """Why a step may not start; None when it may. What a route asked for is judged by its dependencies' rest alone."""
     node = state.nodes[step.name].get(scope)
-    routed = node is not None and node.requester is not None
     for edge in _edges(step):
-        reason = _unsettled(state, edge, scope, node)
+        reason = _unsettled(state, edge, _place(state, step, edge, scope), node)
         if reason is not None:
             return reason
-    if routed or step.always:
+    if step.always or _was_asked_for(state, step, scope):
         return None
     for need in step.depends_on:
-        if not any(_passes(state, edge, nearest(state, edge.step, scope)) for edge in need.any_of):
+        if not any(_passes(state, edge, nearest(state, edge.step, _place(state, step, edge, scope))) for edge in need.any_of):
             return f"no dependency of {[edge.step for edge in need.any_of]} lets it pass"
     return None
+
+
+def _was_asked_for(state: State, step: Step, scope: str) -> bool:
+    around = (state.nodes[step.name].get(outer) for outer in outward(scope))
+    return any(node is not None and node.requester is not None for node in around)
+
+
+def _place(state: State, step: Step, edge: Edge, scope: str) -> str:
+    """Where a dependency is judged: in the fan-outs both steps share; inside a foreign item as near as can be."""
+    fans = state.graph.fans
+    if parents(scope) != fans[step.name][: depth(scope)]:
+        return scope
+    return prefix(scope, state.graph.common(step.name, edge.step))
 
 
 def nearest(state: State, step: str, scope: str) -> Node | None:
