@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gonogo.expressions.analyse import Reading
-from gonogo.expressions.template import Renderer, TemplateProblem, check, names, unescaped
+from gonogo.expressions.results import TemplateProblem
+from gonogo.expressions.template import Renderer, check, names, unescaped
 
 NAMES: dict[str, Any] = {
     "pr": {"title": "x'; touch pwned; '", "number": 7},

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from gonogo.provider import UNSET, Done, Failed, Failure, MemoryOp, Outcome, TemplateProblem, Value
+from gonogo.expressions.request import Request
+from gonogo.expressions.sandbox import Sandbox
+from gonogo.expressions.template import Renderer
+from gonogo.provider import (
+    UNSET,
+    Done,
+    Failed,
+    Failure,
+    MemoryOp,
+    Outcome,
+    Result,
+    TemplateProblem,
+    Value,
+)
 from gonogo.testing import ScriptedContext
 
 Do = Callable[..., Outcome]
@@ -96,3 +109,50 @@ def test_a_transform_of_memory_sees_value(do: Do, context: ScriptedContext, key:
     outcome = do("memory", {"operation": "set", "key": "k", "value": 4, "transform_js": f"{key} * 2"})
     assert isinstance(outcome, Done)
     assert outcome.memory == (MemoryOp("set", "k", 8),)
+
+
+@pytest.fixture
+def real(context: ScriptedContext) -> Iterator[ScriptedContext]:
+    """A context with the sandbox and the renderer that hosts use."""
+    sandbox, renderer = Sandbox(0.0), Renderer()
+
+    def evaluate(source: str, kind: Any, names: Mapping[str, Any]) -> Result:
+        return sandbox.evaluate([Request(source, kind, names, 5.0, None)])[0]
+
+    context.evaluate_with = evaluate
+    context.render_with = renderer.render
+    yield context
+    sandbox.close()
+
+
+def test_both_stages_work_with_the_real_engines(do: Do, real: ScriptedContext) -> None:
+    """Liquid gives JSON, JavaScript reads it, and the names of the call are there besides."""
+    config = {
+        "exec": 'echo \'{"n": 3, "list": [1, 2]}\'',
+        "transform": '{"doubled": {{ output.n | times: 2 }}, "list": {{ output.list | json }}}',
+        "transform_js": "({...output, total: output.list.reduce((x, y) => x + y, inputs.base)})",
+    }
+    outcome = do("command", config, names={"inputs": {"base": 10}})
+    assert outcome.output == {"doubled": 6, "list": [1, 2], "total": 13}  # type: ignore[union-attr]
+
+
+def test_a_script_and_memory_work_with_the_real_engines(do: Do, real: ScriptedContext) -> None:
+    """Operations come back in order; `value` is what a transform of memory sees."""
+    names = {"memory": {"$namespace": "default", "default": {"k": 1}}, "outputs": {"a": 5}}
+    outcome = do(
+        "script",
+        {"content": "memory.set('k', outputs.a); memory.increment('k'); return memory.get('k')"},
+        names=names,
+    )
+    assert isinstance(outcome, Done)
+    assert outcome.output == 6
+    assert [operation.op for operation in outcome.memory] == ["set", "increment"]
+    outcome = do("memory", {"operation": "get", "key": "k", "transform_js": "value + 1"}, names=names)
+    assert outcome.output == 2  # type: ignore[union-attr]
+
+
+def test_a_broken_template_of_the_real_engine_is_a_failure(do: Do, real: ScriptedContext) -> None:
+    """Whatever class of problem the renderer raises, the step fails by a typed fault."""
+    outcome = do("command", {"exec": "echo hi", "transform": "{{ output | no_such_filter }}{% bogus %}"})
+    assert isinstance(outcome, Failed)
+    assert outcome.fault.rule_id == "step/command/transform_error"

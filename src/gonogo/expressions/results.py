@@ -40,10 +40,10 @@ class Failure(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="fa
 Result = Value | Failure
 
 
-class TemplateProblem(Exception):  # noqa: N818 - the name says what happened
-    """A template that can't be read or rendered; `line` and `column` from 1 where known."""
+class TemplateProblem(ValueError):  # noqa: N818 - what is wrong with the text, in the words of errors.py
+    """A template that can't be used or rendered: `message`, and where, `line` and `column` from 1."""
 
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
         self.message = message
         self.line = line

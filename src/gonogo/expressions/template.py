@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gonogo.expressions.analyse import Path, Reading
 from gonogo.expressions.filters import NUMERIC, QUOTING, READS, as_text
+from gonogo.expressions.results import TemplateProblem
 
 if TYPE_CHECKING:
     from liquid import BoundTemplate, Environment
@@ -23,16 +24,6 @@ if TYPE_CHECKING:
 
 PARSED_MAX = 1000
 ADVICE_FILTER = "unknown filter '{}'; see the list of filters, or write the value in an expression field"
-
-
-class TemplateProblem(ValueError):  # noqa: N818 - what is wrong with the text, in the words of errors.py
-    """A template that can't be used or rendered: `message`, and where, `line` and `column` from 1."""
-
-    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.column = column
 
 
 def is_template(text: str) -> bool:

@@ -31,12 +31,7 @@ class Templates:
         """A text with its tags replaced. Raises TemplateProblem."""
         if not has_tags(text):
             return text
-        from gonogo.expressions import template
-
-        try:
-            return self._ready().render(text, names)
-        except template.TemplateProblem as problem:
-            raise TemplateProblem(problem.message, problem.line, problem.column) from problem
+        return self._ready().render(text, names)
 
     def within(self, value: Any, names: Mapping[str, Any]) -> Any:
         """A value with the tags in its texts replaced, at any depth. Raises TemplateProblem."""
@@ -50,11 +45,9 @@ class Templates:
 
     def result(self, text: str, names: Mapping[str, Any]) -> Result:
         """A text as a result: one output tag alone gives the value itself."""
-        from gonogo.expressions import template
-
         try:
             return Value(self._ready().render_value(text, names))
-        except template.TemplateProblem as problem:
+        except TemplateProblem as problem:
             return Failure("template", problem.message, problem.line, problem.column)
 
     def _ready(self) -> Renderer:
