@@ -57,12 +57,17 @@ def _advice(number: int | None, path: Path) -> str:
     if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return "what was written before is whole: free some space, then go on with 'gonogo resume'"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"make {path.parent} writable, or choose another folder with --runs-dir"
+        return f"make {_nearest_folder(path)} writable, or choose another folder with --runs-dir"
     if number in (errno.ELOOP, errno.ENOTDIR):
         return "a symbolic link is in the way; journals are only kept in real folders and files"
     if number == errno.ENOENT:
         return "see 'gonogo runs' for what there is, or choose another folder with --runs-dir"
     return "see that the disk is well, then go on with 'gonogo resume'"
+
+
+def _nearest_folder(path: Path) -> Path:
+    """The folder that is there and refused."""
+    return next((folder for folder in path.parents if folder.exists()), path)
 
 
 def make_folder(path: Path) -> None:
