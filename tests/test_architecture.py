@@ -39,6 +39,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
         "hosts",
         "report",
         "testing",
+        "gonogo",  # its version
     ),
     "gonogo": ("app", "core", "config", "journal", "provider", "hosts", "report"),  # the embedding face
     "__main__": ("cli",),
@@ -95,9 +96,9 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def dotted(path: Path) -> str:
-    """A module's name below gonogo: `core.plan`, `core` for its `__init__`, and empty for gonogo's own."""
+    """A module's name below gonogo: `core.plan`, `core` for its `__init__`, and `gonogo` for gonogo's own."""
     parts = path.relative_to(SOURCE).with_suffix("").parts
-    return ".".join(part for part in parts if part != "__init__")
+    return ".".join(part for part in parts if part != "__init__") or "gonogo"
 
 
 NAMES = {dotted(path) for path in modules()}
@@ -110,7 +111,7 @@ def module_named(name: str) -> str | None:
     parts = name.split(".")[1:]
     while parts and ".".join(parts) not in NAMES:
         parts.pop()
-    return ".".join(parts)
+    return ".".join(parts) or "gonogo"
 
 
 def named_by(node: ast.AST) -> list[str]:
@@ -121,7 +122,7 @@ def named_by(node: ast.AST) -> list[str]:
         return [f"{node.module}.{alias.name}" for alias in node.names]
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         name = node.value.partition(":")[0]
-        named = re.fullmatch(r"gonogo(\.\w+)+(:\w+)?", node.value) and module_named(name)
+        named = re.fullmatch(r"gonogo(\.\w+)+(:\w+)?", node.value) and module_named(name) != "gonogo"
         return [name] if named else []  # "gonogo.yaml" is a file
     return []
 
@@ -137,7 +138,7 @@ def own_imports(path: Path) -> Iterator[tuple[int, str]]:
 
 def room_of(name: str) -> str:
     """The room a module belongs to; gonogo's own `__init__` is the room `gonogo`."""
-    return name.partition(".")[0] or "gonogo"
+    return name.partition(".")[0]
 
 
 def within(name: str, place: str) -> bool:
