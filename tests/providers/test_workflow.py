@@ -52,7 +52,7 @@ def test_a_child_that_waits_parks_the_step(do: Do, context: ScriptedContext) -> 
     outcome = do("workflow", {"config": "sub.yaml"})
     assert isinstance(outcome, Parked)
     assert outcome.prompt == "workflow child-1 waits: approve"
-    assert outcome.details == {"child_run": "child-1", "waiting": ["approve"]}
+    assert outcome.details == {"child": "child-1", "waiting": ["approve"]}
 
 
 def test_E10_R1_inputs_are_rendered_computed_or_passed(do: Do, context: ScriptedContext) -> None:

@@ -35,7 +35,9 @@ def _start(state: State, event: e.RunStarted) -> None:
     state.requested = event.requested
     state.parent = event.parent
     state.safe_mode = event.safe_mode
-    state.memory = {space: dict(values) for space, values in state.graph.plan.memory.items()}
+    # What a file says of its memory are settings; what a plan made elsewhere gives are spaces with values.
+    spaces = state.graph.plan.memory.items()
+    state.memory = {space: dict(values) for space, values in spaces if isinstance(values, dict)}
 
 
 def _evaluated(state: State, event: e.Evaluated) -> None:

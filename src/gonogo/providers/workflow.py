@@ -94,7 +94,7 @@ def _outcome(call: Call, child: ChildResult) -> Outcome:
         waiting = list(child.waiting)
         return Parked(
             f"workflow {child.run_id} waits: {', '.join(waiting) or 'a call is in doubt'}",
-            details={"child_run": child.run_id, "waiting": waiting},
+            details={"child": child.run_id, "waiting": waiting},
         )
     if child.verdict != "GO":
         return _child_failed(call, child, meta)
@@ -102,7 +102,7 @@ def _outcome(call: Call, child: ChildResult) -> Outcome:
         return Done(_mapped(call.config.output_mapping, child.outputs), meta=meta)
     except _Unmapped as problem:
         failed = _failed(call, "workflow.output_mapping", str(problem))
-        return Failed(failed.fault, output=dict(child.outputs), meta=meta, effect="done")
+        return Failed(failed.fault, output=child.outputs, meta=meta, effect="done")
 
 
 def _child_failed(call: Call, child: ChildResult, meta: Mapping[str, Any]) -> Failed:
@@ -117,13 +117,17 @@ def _child_failed(call: Call, child: ChildResult, meta: Mapping[str, Any]) -> Fa
         cause=cause.kind if cause else None,
         retry_after_s=cause.retry_after_s if cause else None,
     )
-    return Failed(failed, output=dict(child.outputs), meta=meta, effect="unknown")
+    return Failed(failed, output=child.outputs, meta=meta, effect="unknown")
 
 
-def _mapped(mapping: Mapping[str, str] | None, outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Outputs under the names the mapping gives them; a path with dots reaches inside."""
+def _mapped(mapping: Mapping[str, str] | None, outputs: Mapping[str, Any]) -> Any:
+    """Outputs under the names the mapping gives them; a path with dots reaches inside. A workflow of one step
+    gives that step's output, which may be no mapping.
+    """
     if mapping is None:
-        return dict(outputs)
+        return dict(outputs) if isinstance(outputs, Mapping) else outputs
+    if not isinstance(outputs, Mapping):
+        raise _Unmapped("output_mapping needs named outputs; declare `outputs` in the workflow")
     return {name: _at(path, outputs) for name, path in mapping.items()}
 
 
