@@ -58,6 +58,8 @@ class Actions:
         """Report a target that is no step."""
         if name in self.names:
             return True
+        if self.notes.full:
+            return False
         near = nearest(name, self.names)
         advice = f"did you mean {near}?" if near else "name a step of this file"
         self.notes.error("reference.unknown", f"there is no step {shown(name)}", path, advice)

@@ -13,7 +13,7 @@ from gonogo.config.nodes import Entry, Node, Path, Source, key_at, place_of, wal
 from gonogo.errors import ConfigError, Place, Problem
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
-PROBLEMS_MAX = 500
+PROBLEMS_MAX = 200
 """More than anyone reads; a hostile file must not make a gigabyte of messages."""
 _SHOWN_MAX = 80
 
@@ -85,8 +85,7 @@ class Collector:
         suggestion: str | None = None,
     ) -> None:
         """A problem at a place within a text."""
-        if len(self.found) >= PROBLEMS_MAX:
-            self._left_out += 1
+        if self.full:
             return
         line = source.line(place.line)
         self.found.append(Problem(code, message, dotted(path), place, line, suggestion, severity))
@@ -102,6 +101,14 @@ class Collector:
     def note(self, code: str, message: str, path: Path, suggestion: str | None = None) -> None:
         """Something worth knowing."""
         self.add("info", code, message, path, suggestion)
+
+    @property
+    def full(self) -> bool:
+        """True when no more problems are kept: the next one is only counted, so don't think about advice."""
+        if len(self.found) < PROBLEMS_MAX:
+            return False
+        self._left_out += 1
+        return True
 
     @property
     def failed(self) -> bool:

@@ -162,6 +162,8 @@ def _check_read(order: Order, use: Use, name: str, notes: Collector) -> None:
     if name == "history":
         return
     read = order.index.get(name, order.index.get(name.removesuffix("-raw")))
+    if read is None and notes.full:
+        return
     if read is None:
         near = nearest(name, order.names)
         message = f"outputs of {shown(name)} are read, but there is no such step"

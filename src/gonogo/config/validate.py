@@ -114,6 +114,8 @@ def report(
         wrong.append(_culprit(detail, notes.root, path))
         by_place.setdefault(found, []).append(detail)
     for found, details in by_place.items():
+        if notes.full:
+            continue
         _report_one(details, found, path, notes)
     return wrong
 
