@@ -1,0 +1,207 @@
+"""Shows a run while it is under way, on stderr: a moving display on a terminal, a line an event elsewhere.
+
+What is shown is folded from the records (`report/watching.py`). Printing never changes the run: the host drops
+what a watcher raises.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gonogo.report.layout import brief, duration, plain
+from gonogo.report.watching import Activity, Watch, log_lines
+
+if TYPE_CHECKING:
+    from gonogo.cli.output import Output
+    from gonogo.hosts.base import LogLine
+    from gonogo.journal.records import Record
+
+ROWS_MAX = 8
+REFRESHES_PER_S = 8
+_LOG_LEVELS = ("info", "warn", "error")
+
+
+class Progress(Protocol):
+    """A way of showing progress; use it around the run."""
+
+    def see(self, record: Record) -> None:
+        """A record was written."""
+        ...
+
+    def log(self, line: LogLine) -> None:
+        """A call says something."""
+        ...
+
+    def paused(self) -> Any:
+        """A context in which the terminal is free, for a question."""
+        ...
+
+    def __enter__(self) -> Progress: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def progress_for(output: Output) -> Progress:
+    """Moving on a terminal, lines elsewhere or with `-v`, nothing but log lines with `-q`."""
+    if output.quiet:
+        return Lines(output, silent=True)
+    if output.watched() and not output.verbose:
+        return Moving(output)
+    return Lines(output)
+
+
+class Lines:
+    """A line an event."""
+
+    def __init__(self, output: Output, *, silent: bool = False) -> None:
+        self._output = output
+        self._silent = silent
+
+    def see(self, record: Record) -> None:
+        """Print what is news."""
+        if self._silent:
+            return
+        style = self._output.side_style()
+        for place, sentence in log_lines(record, everything=self._output.verbose):
+            when = style.paint(f"{record.event.at:9.3f}", "dim")
+            self._output.say(f"{when}  {style.paint(plain(place), 'bold')}: {sentence}")
+
+    def log(self, line: LogLine) -> None:
+        """Print what a call says; debug and progress only with `-v`."""
+        if line.level in _LOG_LEVELS or self._output.verbose:
+            self._output.say(log_text(line))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nothing moves here."""
+        yield
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to put back."""
+
+
+class Moving:
+    """Running steps with their time, drawn again and again by rich. Drawing starts with the first record."""
+
+    def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic) -> None:
+        self._output = output
+        self._clock = clock
+        self._watch = Watch()
+        self._seen_at = clock()
+        self._live: Any = None
+
+    def see(self, record: Record) -> None:
+        """Take it in; the display is drawn by its own timer."""
+        self._watch.see(record)
+        self._seen_at = self._clock()
+
+    def log(self, line: LogLine) -> None:
+        """A line above the display; progress goes into the step's row."""
+        if line.level == "progress":
+            self._watch.note(line.step, line.scope, line.text)
+        elif line.level in _LOG_LEVELS:
+            if self._live is not None:
+                self._live.console.print(log_text(line), markup=False, highlight=False, soft_wrap=True)
+            else:
+                self._output.say(log_text(line))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """The display is taken away for as long as a person is asked."""
+        live = self._live
+        if live is None:
+            yield
+            return
+        live.stop()
+        try:
+            yield
+        finally:
+            live.start()
+
+    def __enter__(self) -> Moving:
+        from rich.console import Console
+        from rich.live import Live
+
+        style = self._output.side_style()
+        console = Console(
+            file=self._output.stderr, no_color=not style.colour, highlight=False, markup=False, emoji=False
+        )
+        self._live = Live(
+            console=console,
+            get_renderable=self._drawn,
+            refresh_per_second=REFRESHES_PER_S,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _drawn(self) -> Any:
+        from rich.text import Text
+
+        lines = rows(self._watch, self._now_s(), self._output.side_style().width or 80)
+        text = Text(no_wrap=True, overflow="ellipsis", end="")
+        for index, (line, look) in enumerate(lines):
+            text.append(("\n" if index else "") + line, style=look)
+        return text
+
+    def _now_s(self) -> float:
+        """The run's clock now: the last record's time and what has passed since."""
+        return self._watch.at_s + (self._clock() - self._seen_at)
+
+
+def rows(watch: Watch, now_s: float, width: int) -> list[tuple[str, str]]:
+    """What the display shows, as (line, style) from the top."""
+    active = list(watch.active.values())
+    shown = [row(activity, now_s) for activity in active[:ROWS_MAX]]
+    if len(active) > ROWS_MAX:
+        shown.append((f"  … {len(active) - ROWS_MAX} more", "dim"))
+    failed = f", {watch.failed} failed" if watch.failed else ""
+    total = f"{watch.settled} of {watch.planned} steps done{failed} · {duration(round(now_s * 1000))}"
+    return [(brief_cells(line, width), look) for line, look in (*shown, (total, "dim"))]
+
+
+def row(activity: Activity, now_s: float) -> tuple[str, str]:
+    """One running or waiting step."""
+    name = plain(f"{activity.step}@{activity.scope}" if activity.scope else activity.step)
+    elapsed = duration(max(0, round((now_s - activity.since_s) * 1000)))
+    if activity.kind == "items":
+        return f"▸ {name}  {activity.done:,} of {activity.total:,} items  {elapsed}", "cyan"
+    text = f"  {activity.text}" if activity.text else ""
+    if activity.kind == "waiting":
+        due = f" in {duration(max(0, round((activity.due_s - now_s) * 1000)))}" if activity.due_s else ""
+        return f"◦ {name}  waits{text}{due}", "yellow"
+    return f"▸ {name}  {elapsed}{text}", "cyan"
+
+
+def brief_cells(line: str, width: int) -> str:
+    """The line cut to the terminal's width."""
+    return brief(line, max(1, width - 1)) if len(line) >= width else line
+
+
+def log_text(line: LogLine) -> str:
+    """`step: text`, with the level where it is more than news."""
+    level = f"{line.level}: " if line.level in ("warn", "error") else ""
+    place = f"{line.step}@{line.scope}" if line.scope else line.step
+    text = "\n  ".join(plain(part) for part in line.text.splitlines())
+    return f"{plain(place)}: {level}{text}"

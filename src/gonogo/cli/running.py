@@ -1,0 +1,135 @@
+"""What `run`, `resume`, `answer` and `cancel` share: hosting a run with progress, then printing its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gonogo.cli.output import write_file
+from gonogo.cli.session import Session, destinations
+
+if TYPE_CHECKING:
+    from gonogo.app import Options, RunResult
+    from gonogo.journal.records import Record
+    from gonogo.report.layout import Style
+
+SOURCE_BYTES_MAX = 2 * 1024 * 1024
+"""A larger file isn't searched for comments that turn issues off."""
+
+
+def hosted(
+    session: Session,
+    runs_dir: Path,
+    work: Callable[[Options], RunResult | None],
+    **options: Any,
+) -> RunResult | None:
+    """Do `work` with progress on stderr, a person to ask, and signals that cancel the run.
+
+    `options` are fields of `gonogo.app.Options`.
+    """
+    from gonogo.app import Options
+    from gonogo.cli.asking import Person
+    from gonogo.cli.progress import progress_for
+
+    progress = progress_for(session.output)
+    with progress:
+        return work(
+            Options(
+                runs=runs_dir,
+                ask=_LatePerson(lambda: Person(session.output, progress)),
+                sinks=(progress.see, _Journal(session, runs_dir)),
+                log=progress.log,
+                signals=True,
+                **options,
+            )
+        )
+
+
+class _LatePerson:
+    """Made at the first question, inside of the event loop."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._person: Any = None
+
+    async def __call__(self, question: Any) -> str | None:
+        self._person = self._person or self._make()
+        answer: str | None = await self._person(question)
+        return answer
+
+
+class _Journal:
+    """Remembers which journal to name, should gonogo itself break."""
+
+    def __init__(self, session: Session, runs_dir: Path) -> None:
+        self._session = session
+        self._runs_dir = runs_dir
+
+    def __call__(self, record: Record) -> None:
+        if self._session.journal is None and (run_id := getattr(record.event, "run_id", None)):
+            self._session.journal = self._runs_dir / run_id / "journal.jsonl"
+
+
+def print_report(session: Session, runs_dir: Path, run_id: str, notes: Sequence[str] = ()) -> int:
+    """The report in every format that was asked for; the run's exit code."""
+    from gonogo.app import Options, open_run
+    from gonogo.report.formats import render
+    from gonogo.report.report import report_of
+
+    records = open_run(run_id, Options(runs=runs_dir))
+    report = report_of(records, read_lines=SourceLines(Path.cwd()), notes=tuple(notes))
+    wanted = destinations(session.arguments) or [("table", None)]
+    for name, file in wanted:
+        version = _version() if name == "sarif" else ""
+        if file is None:
+            style = session.output.style()
+            session.output.result(render(report, name, style, version))
+        else:
+            write_file(Path(file), render(report, name, _plain(), version))
+            session.output.say(f"wrote {file} ({name})")
+    if all(file is not None or name in ("json", "sarif", "junit") for name, file in wanted):
+        _say_verdict(session, report)
+    return int(report.view.exit_code)
+
+
+def _say_verdict(session: Session, report: Any) -> None:
+    """A line for the person, where the results are for a program."""
+    from gonogo.report import words
+    from gonogo.report.layout import plain
+
+    cause = words.cause(report.view, report.whys)
+    session.output.say(f"{words.verdict_word(report.view)} {plain(cause)}".rstrip())
+    if move := words.next_move(report.view):
+        session.output.say(f"answer with: {move}")
+
+
+def _plain() -> Style:
+    from gonogo.report.layout import Style
+
+    return Style()
+
+
+def _version() -> str:
+    from gonogo import __version__
+
+    return __version__
+
+
+class SourceLines:
+    """The lines of the project's files, for comments that turn issues off. Nothing outside of the folder is read."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def __call__(self, file: str) -> list[str] | None:
+        """None for what isn't a readable file inside of the folder."""
+        try:
+            path = (self._root / file).resolve()
+            if not path.is_relative_to(self._root) or not path.is_file():
+                return None
+            if path.stat().st_size > SOURCE_BYTES_MAX:
+                return None
+            return path.read_text("utf-8", "replace").splitlines()
+        except (OSError, ValueError):
+            return None

@@ -1,0 +1,138 @@
+"""`gonogo run`: runs the workflow, shows progress on stderr, prints the verdict on stdout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gonogo.cli import options
+from gonogo.cli.loading import checked_steps, load, tell_warnings
+from gonogo.cli.session import Session
+from gonogo.report.formats import NAMES
+
+if TYPE_CHECKING:
+    from gonogo.app import Start
+    from gonogo.config import Loaded
+    from gonogo.core.plan import Plan
+
+_JSON_TYPES = frozenset({"integer", "number", "boolean", "array", "object", "null"})
+
+
+@click.command("run")
+@options.config_argument
+@options.about_the_event
+@click.option("-j", "--max-parallelism", type=click.IntRange(1, 10_000), metavar="N", help="Steps at once.")
+@click.option("--fail-fast", is_flag=True, help="Start nothing new after the first failure.")
+@click.option("--safe-mode", is_flag=True, help="Call nothing that changes something outside.")
+@options.safety
+@click.option("--seed", metavar="TEXT", help="What jitter is made from; the run's id if not given.")
+@options.runs_dir
+@click.option(
+    "--durability",
+    type=click.Choice(("effects", "every", "none")),
+    default="effects",
+    help="When the journal must be on disk: around calls with consequences, always, or when the system likes.",
+)
+@click.option(
+    "-e", "--env", "env", multiple=True, metavar="K=V", help="Environment variable for the steps; repeatable."
+)
+@click.option(
+    "-i", "--input", "inputs", multiple=True, metavar="K=V", help="Input of the workflow; repeatable."
+)
+@click.option("--message", metavar="TEXT", help="Answers the first question a step asks.")
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice(NAMES),
+    multiple=True,
+    help="How to print the result; repeatable.",
+)
+@click.option(
+    "-o",
+    "--out",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Write the result there; belongs to the --format before it.",
+)
+@options.verbose
+@options.quiet
+@options.no_color
+@click.pass_obj
+def COMMAND(session: Session, config: Path | None, **given: Any) -> int:  # noqa: N802 - what the group looks for
+    """Run the workflow and print the verdict.
+
+    CONFIG is the workflow file; without it, gonogo.yaml is looked for here and above. Ends with 0 for GO, 1 for
+    NO-GO, 3 for HOLD.
+    """
+    from gonogo.app import start_run
+    from gonogo.cli.running import hosted, print_report
+
+    session.secrets.update(options.pairs(given["env"], "--env"))
+    loaded = load(session, config, given["safety"])
+    tell_warnings(session, loaded.problems)
+    start = _start(session, loaded, given)
+    plan = _plan(loaded, given)
+    result = hosted(
+        session,
+        given["runs_dir"],
+        lambda chosen: start_run(plan, start, chosen),
+        durability=given["durability"],
+        message=given["message"],
+        env=options.pairs(given["env"], "--env"),
+    )
+    assert result is not None
+    return print_report(session, given["runs_dir"], result.run_id, result.notes)
+
+
+def _start(session: Session, loaded: Loaded, given: dict[str, Any]) -> Start:
+    from gonogo.app import Start
+    from gonogo.cli.triggers import Asked, detect
+
+    detected = detect(Asked(given["event"], given["payload"], given["base"]), session.environment, Path.cwd())
+    for note in detected.notes:
+        session.output.say(f"note: {note}")
+    return Start(
+        trigger=detected.trigger,
+        context=detected.context,
+        inputs=_inputs(loaded.plan, options.pairs(given["inputs"], "--input")),
+        requested=checked_steps(given["steps"], loaded),
+        seed=given["seed"],
+        safe_mode=given["safe_mode"],
+    )
+
+
+def _inputs(plan: Plan, texts: dict[str, str]) -> dict[str, Any]:
+    """Texts as what the workflow declares: JSON where it wants a number, a list and the like, else the text."""
+    return {name: _input(plan.inputs.get(name), text) for name, text in texts.items()}
+
+
+def _input(declared: Any, text: str) -> Any:
+    schema = declared.get("schema") if isinstance(declared, dict) else None
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    kinds = set(kind) if isinstance(kind, list) else {kind}
+    if not kinds & _JSON_TYPES:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text  # the check against the schema says what is wrong with it
+
+
+def _plan(loaded: Loaded, given: dict[str, Any]) -> Plan:
+    """The plan with what the command line says instead, so that the journal has it."""
+    from msgspec.structs import replace
+
+    from gonogo.app import with_limits
+
+    plan = with_limits(
+        loaded.plan,
+        max_parallelism=given["max_parallelism"],
+        fail_fast=True if given["fail_fast"] else None,
+        include_tags=options.words(given["tags"]) or None,
+        exclude_tags=options.words(given["exclude_tags"]) or None,
+    )
+    return replace(plan, safety=given["safety"]) if given["safety"] else plan
