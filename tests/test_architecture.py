@@ -28,7 +28,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "hosts": ("core", "expressions", "provider", "providers.table", "journal"),
     "report": ("journal", "core"),
     "testing": ("config", "hosts", "journal", "provider", "core"),
-    "cli": ("app", "config", "journal", "report", "hosts.base"),
+    "cli": ("app", "config", "journal", "report", "hosts.base", "gonogo"),
     "app": (
         "core",
         "expressions",

@@ -95,6 +95,18 @@ def test_every_verb_is_in_the_reference() -> None:
     assert re.findall(r"^## gonogo (\S+)$", text, flags=re.MULTILINE) == list(reference.verbs())
 
 
+def test_every_verb_that_a_page_shows_is_there() -> None:
+    """Nothing is promised that `gonogo --help` doesn't list."""
+    known = set(module("gonogo.cli.main").VERBS)
+    shown = {
+        (page.name, verb)
+        for page in PAGES
+        for code in re.findall(r"```sh\n.*?```|`[^`\n]+`", page.read_text(), flags=re.DOTALL)
+        for verb in re.findall(r"(?:^|[`/])gonogo ([a-z]+)\b", code, flags=re.MULTILINE)
+    }
+    assert {(page, verb) for page, verb in shown if verb not in known} == set()
+
+
 def error_types(base: type[errors.GonogoError] = errors.GonogoError) -> Iterator[type[errors.GonogoError]]:
     """Every error a person can meet."""
     for kind in base.__subclasses__():

@@ -48,7 +48,7 @@ def judge(result_file: Path) -> tuple[dict[str, Any], int]:
 
 
 def main() -> int:
-    """Run, check that verdict and exit code agree, explain."""
+    """Run, check that verdict and exit code agree, show."""
     with tempfile.TemporaryDirectory() as folder:
         result, exit_code = judge(Path(folder) / "result.json")
     verdict = result.get("verdict")
@@ -59,9 +59,9 @@ def main() -> int:
         )
         return 1
     print()
-    explained = gonogo("explain", result["run_id"])
+    shown = gonogo("show", result["run_id"])
     print(f"\nverdict: {verdict}")
-    return 1 if explained else 0
+    return 0 if shown == exit_code or shown == 0 else 1
 
 
 if __name__ == "__main__":

@@ -138,23 +138,12 @@ def test_scripts_change_only_their_own_copies(evaluate: Evaluate) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(name=st.from_regex(r"_{1,2}[a-z]{1,10}(_{2})?", fullmatch=True))
-def test_no_name_that_starts_with_an_underscore_is_readable(name: str) -> None:
+def test_no_name_that_starts_with_an_underscore_is_readable(sandbox: Sandbox, name: str) -> None:
     """EXP-3: on data, functions and builtins alike."""
     holders = "output, outputs, log, contains, [], '', 1, Math, JSON, Object, globalThis, (() => 1), /a/"
     source = f"[{holders}].map(h => {{ try {{ return h.{name} }} catch {{ return undefined }} }}).every(x => x === undefined)"
-    sandbox = _shared()
     names = {"output": OUTPUT, "outputs": {"x": 1}}
     assert sandbox.evaluate([Request(source, "condition", names)]) == [Value(value=True)]
-
-
-_SANDBOXES: list[Sandbox] = []
-
-
-def _shared() -> Sandbox:
-    """One child for all examples; it ends with this process, because its stdin does."""
-    if not _SANDBOXES:
-        _SANDBOXES.append(Sandbox(now_ms=0.0))
-    return _SANDBOXES[0]
 
 
 def test_code_in_a_data_key_or_value_is_only_text(evaluate: Evaluate) -> None:

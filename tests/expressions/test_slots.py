@@ -50,7 +50,7 @@ def test_slots_start_at_one() -> None:
 def test_the_oldest_make_room() -> None:
     """When too much is held, those used last stay."""
     slots = Slots()
-    old, new = {"t": "x" * (HELD_BYTES_MAX // 2)}, {"t": "y" * (HELD_BYTES_MAX // 2)}
+    old, new = {"t": "x" * HELD_BYTES_MAX}, {"t": "y" * (HELD_BYTES_MAX // 4)}
     slots.slot(old)
     slots.take_parts()
     kept = slots.slot(new)

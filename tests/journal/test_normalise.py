@@ -136,6 +136,12 @@ def test_a_value_above_the_limit_is_refused_with_both_sizes() -> None:
         normalise("x" * 100, size_bytes_max=100)
 
 
+def test_an_event_above_the_limit_is_refused() -> None:
+    """Law 2: a step that gives 16 MiB fails with a message instead of filling the disk."""
+    with pytest.raises(NotStorable, match="the event is .* bytes as JSON, more than the limit of 100"):
+        normalise_event(CallDone(call=1, output="x" * 100), size_bytes_max=100)
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
