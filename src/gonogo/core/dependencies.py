@@ -99,7 +99,7 @@ def group_parent(state: State, node: Node) -> Node | None:
         return None if node.settled else node
     fan = state.graph.fans[node.step]
     level = depth(node.scope)
-    if level >= len(fan) or state.graph.steps[fan[level]].on_finish is None:
+    if level >= len(fan) or fan[level] not in state.graph.groups[node.step]:
         return None
     parent = state.node(fan[level], node.scope)
     return parent if parent is not None and not parent.settled else None

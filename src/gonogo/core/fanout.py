@@ -124,8 +124,6 @@ def conclude(turn: Turn, node: Node) -> None:
     turn.decide(d.Ended(node.step, node.scope, outcome, reason, rest=rest))
     if routes:
         routing.begin(turn, node, "on_success")
-    if routes:
-        routing.begin(turn, node, "on_success")
 
 
 def _outcome(state: State, node: Node) -> tuple[str, str | None]:

@@ -29,7 +29,7 @@ class Graph:
             name: _members(plan, self.fans, name) for name, step in self.steps.items() if step.for_each
         }
         self.groups = {
-            name: tuple(parent for parent in self.fans[name] if self.steps[parent].on_finish)
+            name: tuple(p for p in self.fans[name] if self.steps[p].on_finish and name in self.members[p])
             for name in self.steps
         }
         self.held_back = _held_back(plan)

@@ -151,6 +151,9 @@ def route(
     members = reruns.members(state, action, target, scope, event)
     for member in members:
         scheduling.leave_queue(turn, *member)
+        waiting = state.node(*member)
+        if waiting is not None:
+            turn.clear_timer(waiting)
     turn.decide(
         d.Routed(
             node.step,

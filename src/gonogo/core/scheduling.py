@@ -28,7 +28,7 @@ def consider(turn: Turn, name: str, scope: str) -> None:
         return
     step = turn.graph.steps[name]
     if node is not None and node.status == life.CLEARED:
-        make_ready(turn, step, scope, node)
+        _go_on(turn, step, scope, node)
     if node is not None and node.status != life.PENDING:
         return
     if state.stopping and not may_still_run(state, step):
@@ -38,6 +38,14 @@ def consider(turn: Turn, name: str, scope: str) -> None:
     elif _asks_if(turn, step, scope):
         turn.ask_once(name, scope, step.if_condition or 0)
     else:
+        pass_gate(turn, step, scope)
+
+
+def _go_on(turn: Turn, step: Step, scope: str, node: Node) -> None:
+    """A step whose `if` was true, or whose call is to be repeated."""
+    if node.retrying or node.again:
+        make_ready(turn, step, scope, node)
+    elif all_settled(turn.state, step, scope, node):
         pass_gate(turn, step, scope)
 
 
@@ -150,12 +158,21 @@ def start_ready(turn: Turn) -> bool:
         left_queue(turn, *entry)
         if state.stopping and not may_still_run(state, turn.graph.steps[entry[0]]):
             turn.refills[entry[0], enclosing(entry[1])] = None
+            worked = True
             continue
         node = state.node(*entry)
         if node is None or node.status in (life.PENDING, life.CLEARED):
-            begin(turn, *entry)
+            if may_go_on(state, turn.graph.steps[entry[0]], entry[1], node):
+                begin(turn, *entry)
             worked = True
     return worked
+
+
+def may_go_on(state: State, step: Step, scope: str, node: Node | None) -> bool:
+    """A step that waited for a slot starts only if no dependency was sent round again meanwhile; a repeat doesn't look."""
+    if node is not None and (node.retrying or node.again):
+        return True
+    return all_settled(state, step, scope, node)
 
 
 def begin(turn: Turn, name: str, scope: str) -> None:

@@ -78,6 +78,8 @@ class Watch:
         for decision in read.decisions:
             if isinstance(decision, d.Started):
                 self._check_start(shadow, decision)
+            elif isinstance(decision, d.Expanded):
+                _check_gate(shadow, decision)
             apply(shadow, decision)
             self._note(decision)
             _check_room(shadow, decision)
@@ -127,9 +129,7 @@ class Watch:
             if not (decision.again and state.stopping == "fail_fast"):
                 raise Broken("stop", f"{where} starts after {state.stopping}")
         if not decision.again and decision.attempt == 1:
-            reason = why_not(state, step, decision.scope)
-            if reason is not None:
-                raise Broken("gate", f"{where} starts, but {reason}")
+            _check_gate(state, decision)
 
     def _check_effects(self) -> None:
         for intent, count in self.outside.acted.items():
@@ -178,6 +178,12 @@ def _first(one: Sequence[Any], other: Sequence[Any]) -> str:
         if mine != theirs:
             return f"gives {mine} where {theirs} was recorded"
     return f"gives {len(one)} decisions where {len(other)} were recorded"
+
+
+def _check_gate(state: State, decision: d.Started | d.Expanded) -> None:
+    reason = why_not(state, state.graph.steps[decision.step], decision.scope)
+    if reason is not None:
+        raise Broken("gate", f"{decision.step} in {decision.scope or '(run)'} starts, but {reason}")
 
 
 def _check_room(state: State, decision: d.AnyDecision) -> None:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from gonogo.core.plan import Edge, Step
+from gonogo.core.plan import Edge, Need, Step
 from gonogo.core.scope import depth, outward, parents, prefix
 from gonogo.core.state import Node, State
 
 
 def why_not(state: State, step: Step, scope: str) -> str | None:
-    """Why a step may not start; None when it may. What a route asked for is judged by its dependencies' rest alone."""
+    """Why a step may not start or fan out; None when it may. What a route asked for is judged by settledness alone."""
     node = state.nodes[step.name].get(scope)
-    for edge in _edges(step):
+    needs = [need for need in step.depends_on if _is_judged_at(state, step, need, scope)]
+    for edge in (edge for need in needs for edge in need.any_of):
         reason = _unsettled(state, edge, _place(state, step, edge, scope), node)
         if reason is not None:
             return reason
     if step.always or _was_asked_for(state, step, scope):
         return None
-    for need in step.depends_on:
-        if not any(_passes(state, edge, nearest(state, edge.step, _place(state, step, edge, scope))) for edge in need.any_of):
+    for need in needs:
+        found = (nearest(state, edge.step, _place(state, step, edge, scope)) for edge in need.any_of)
+        if not any(_passes(state, edge, node) for edge, node in zip(need.any_of, found, strict=True)):
             return f"no dependency of {[edge.step for edge in need.any_of]} lets it pass"
     return None
+
+
+def _is_judged_at(state: State, step: Step, need: Need, scope: str) -> bool:
+    """Each entry is judged once: in the innermost fan-out that the step shares with it."""
+    if parents(scope) != state.graph.fans[step.name][: depth(scope)]:
+        return True
+    return depth(scope) == max(state.graph.common(step.name, edge.step) for edge in need.any_of)
 
 
 def _was_asked_for(state: State, step: Step, scope: str) -> bool:
@@ -42,10 +49,6 @@ def nearest(state: State, step: str, scope: str) -> Node | None:
     return next(
         (node for outer in outward(scope) if (node := state.nodes[step].get(outer)) is not None), None
     )
-
-
-def _edges(step: Step) -> Iterator[Edge]:
-    return (edge for need in step.depends_on for edge in need.any_of)
 
 
 def _unsettled(state: State, edge: Edge, scope: str, reader: Node | None) -> str | None:
