@@ -13,6 +13,7 @@ from gonogo.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
+REPORTS = ("table", "json", "markdown", "sarif", "junit", "github")
 
 
 def _on_output(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
@@ -104,3 +105,27 @@ def words(values: Iterable[str]) -> tuple[str, ...]:
     """Comma-separated and repeated values as one list, in order, each once."""
     found = (word.strip() for value in values for word in value.split(","))
     return tuple(dict.fromkeys(word for word in found if word))
+
+
+def reports(function: F) -> F:
+    """`--format` and `--out` of verbs that print a run; which file belongs to which format tells
+    `session.destinations`.
+    """
+    out = click.option(
+        "-o",
+        "--out",
+        "files",
+        multiple=True,
+        expose_value=False,
+        metavar="FILE",
+        help="Write the result there; belongs to the --format before it.",
+    )
+    kind = click.option(
+        "--format",
+        "formats",
+        type=click.Choice(REPORTS),
+        multiple=True,
+        expose_value=False,
+        help="How to print the result; repeatable.",
+    )
+    return kind(out(function))

@@ -33,6 +33,16 @@ class Session:
         return any(name == "json" and file is None for name, file in destinations(self.arguments))
 
 
+def who() -> str:
+    """The user's name, for the journal; empty when the system knows none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
 def destinations(arguments: Sequence[str]) -> list[tuple[str, str | None]]:
     """Each `--format` with the `--out` that belongs to it: the next one before another `--format`.
 

@@ -43,9 +43,14 @@ def row(step: StepView, note: str, style: Style, name_width: int) -> list[str]:
     name = padded(plain(step.name), name_width)
     time = duration(step.duration_ms) if step.outcome != "skipped" and step.attempts else ""
     head_width = 2 + cells(name) + 2 + 8
-    start = f"{style.symbol(step.outcome)} {style.paint(name, 'bold')}  {style.paint(time.rjust(8), 'dim')}"
-    colour = {"failed": "red", "skipped": "dim", "passed": "dim", "cancelled": "red"}.get(
-        step.outcome, "yellow"
+    symbol = "excluded" if step.reason == "not_started" else step.outcome
+    start = f"{style.symbol(symbol)} {style.paint(name, 'bold')}  {style.paint(time.rjust(8), 'dim')}"
+    colour = (
+        "dim"
+        if symbol == "excluded"
+        else {"failed": "red", "skipped": "dim", "passed": "dim", "cancelled": "red"}.get(
+            step.outcome, "yellow"
+        )
     )
     return beside(start, head_width, plain(style.typography(note)), colour, style)
 
@@ -136,9 +141,11 @@ def _verdict(report: Report, style: Style) -> list[str]:
     colours = [word] if word in ("GO", "NO-GO", "HOLD") else ["bold"]
     shown = style.paint(f" {word} ", *colours) if style.colour else word
     cause = plain(style.typography(words.cause(view, report.whys)))
-    if word == "HOLD" and not style.colour:
-        shown = "HOLD:"
-    lines = beside(shown, cells(word) + (2 if style.colour else 0), cause, "bold", style)
+    width = cells(word) + (2 if style.colour else 0)
+    if style.width is None:
+        lines = [f"{shown}{':' if word == 'HOLD' else ''} {style.paint(cause, 'bold')}".rstrip()]
+    else:
+        lines = beside(shown, width, cause, "bold", style)
     if move := words.next_move(view):
         lines += ["", "answer with:", f"  {move}"]
     lines += ["", *_footer(report, style)]

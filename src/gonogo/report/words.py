@@ -131,7 +131,7 @@ def next_move(view: RunView) -> str:
     if verdict_word(view) != "HOLD" or not view.waiting:
         return ""
     first = view.waiting[0]
-    answer = "done|'not done'" if first.in_doubt else "TEXT"
+    answer = "done|again|failed" if first.in_doubt else "TEXT"
     return f"gonogo answer {view.run_id} {shlex.quote(place(first))} {answer}"
 
 
@@ -148,8 +148,10 @@ def _listed(names: list[str]) -> str:
 
 def summary(view: RunView) -> str:
     """`3 steps: 2 passed, 1 skipped`."""
-    outcomes = [step.outcome for step in view.steps.values()]
-    order = ("passed", "failed", "tolerated", "skipped", "cancelled", "waiting", "in_doubt")
+    outcomes = [
+        "not_started" if step.reason == "not_started" else step.outcome for step in view.steps.values()
+    ]
+    order = ("passed", "failed", "tolerated", "skipped", "cancelled", "waiting", "in_doubt", "not_started")
     parts = [f"{outcomes.count(one)} {one.replace('_', ' ')}" for one in order if one in outcomes]
     told = f"{count(len(outcomes), 'step')}: {', '.join(parts)}" if parts else "no steps"
     return told + (f", {len(view.excluded)} left out" if view.excluded else "")

@@ -11,7 +11,6 @@ import click
 from gonogo.cli import options
 from gonogo.cli.loading import checked_steps, load, tell_warnings
 from gonogo.cli.session import Session
-from gonogo.report.formats import NAMES
 
 if TYPE_CHECKING:
     from gonogo.app import Start
@@ -43,26 +42,12 @@ _JSON_TYPES = frozenset({"integer", "number", "boolean", "array", "object", "nul
     "-i", "--input", "inputs", multiple=True, metavar="K=V", help="Input of the workflow; repeatable."
 )
 @click.option("--message", metavar="TEXT", help="Answers the first question a step asks.")
-@click.option(
-    "--format",
-    "formats",
-    type=click.Choice(NAMES),
-    multiple=True,
-    help="How to print the result; repeatable.",
-)
-@click.option(
-    "-o",
-    "--out",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="Write the result there; belongs to the --format before it.",
-)
+@options.reports
 @options.verbose
 @options.quiet
 @options.no_color
 @click.pass_obj
-def COMMAND(session: Session, config: Path | None, **given: Any) -> int:  # noqa: N802 - what the group looks for
+def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # noqa: N802 - what the group looks for
     """Run the workflow and print the verdict.
 
     CONFIG is the workflow file; without it, gonogo.yaml is looked for here and above. Ends with 0 for GO, 1 for

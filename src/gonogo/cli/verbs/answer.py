@@ -1,0 +1,55 @@
+"""`gonogo answer RUN STEP TEXT`: answers what a run waits for, and goes on with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gonogo.cli import options
+from gonogo.cli.session import Session, who
+from gonogo.errors import UsageError
+
+
+@click.command("answer")
+@options.run_argument
+@click.argument("step", metavar="STEP")
+@click.argument("text", metavar="TEXT")
+@options.runs_dir
+@options.reports
+@options.verbose
+@options.quiet
+@options.no_color
+@click.pass_obj
+def COMMAND(session: Session, /, run: str, step: str, text: str, runs_dir: Path) -> int:  # noqa: N802
+    """Answer what a run waits for, and go on.
+
+    STEP is a step's name, name@scope for an item of a list, or child.step for a workflow within. For a call in doubt
+    TEXT says what became of it: done, again or failed. TEXT - is read from standard input.
+    """
+    from gonogo.app import Options, answer_run, find_run
+    from gonogo.cli.running import hosted, print_report
+
+    run_id = find_run(run, Options(runs=runs_dir))
+    session.journal = runs_dir / run_id / "journal.jsonl"
+    name, _, scope = step.partition("@")
+    given = _text(text)
+    result = hosted(
+        session,
+        runs_dir,
+        lambda chosen: answer_run(run_id, name, given, scope=scope, by=who(), options=chosen),
+    )
+    if result is None:
+        session.output.say("the answer is left with the run; the process that runs it takes it up")
+        return 0
+    return print_report(session, runs_dir, result.run_id, result.notes)
+
+
+def _text(text: str) -> str:
+    if text != "-":
+        return text
+    import sys
+
+    if sys.stdin is None:
+        raise UsageError("there is no standard input to read the answer from")
+    return sys.stdin.buffer.read(1_000_000).decode("utf-8", "replace")

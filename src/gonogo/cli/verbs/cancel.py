@@ -1,0 +1,37 @@
+"""`gonogo cancel RUN`: asks a run to stop; one that waits or lies still is ended here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gonogo.cli import options
+from gonogo.cli.session import Session, who
+
+
+@click.command("cancel")
+@options.run_argument
+@options.runs_dir
+@options.reports
+@options.verbose
+@options.quiet
+@options.no_color
+@click.pass_obj
+def COMMAND(session: Session, /, run: str, runs_dir: Path) -> int:  # noqa: N802 - what the group looks for
+    """Ask a run to stop.
+
+    RUN is an id, the beginning of one, or last. A run in another process ends within two seconds, its cleanup aside;
+    twice, and cleanup stops too. Ends with 0 when the run is told or ended.
+    """
+    from gonogo.app import Options, cancel_run, find_run
+    from gonogo.cli.running import hosted, print_report
+
+    run_id = find_run(run, Options(runs=runs_dir))
+    session.journal = runs_dir / run_id / "journal.jsonl"
+    result = hosted(session, runs_dir, lambda chosen: cancel_run(run_id, by=who(), options=chosen))
+    if result is None:
+        session.output.say("the process that runs it is told to stop")
+    else:
+        print_report(session, runs_dir, result.run_id, result.notes)
+    return 0

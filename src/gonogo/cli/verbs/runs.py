@@ -1,0 +1,88 @@
+"""`gonogo runs`: the runs, newest first."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gonogo.cli import options
+from gonogo.cli.session import Session
+
+if TYPE_CHECKING:
+    from gonogo.app import Summary
+    from gonogo.report.layout import Style
+
+_LOOKS = {"GO": ("passed", "green"), "NO-GO": ("failed", "red"), "HOLD": ("waiting", "yellow")}
+
+
+@click.command("runs")
+@options.runs_dir
+@click.option(
+    "--limit", type=click.IntRange(1), default=50, metavar="N", help="At most so many; 50 if not given."
+)
+@click.option("--children", is_flag=True, help="Runs that other runs started, too.")
+@options.no_color
+@options.format_option("table", "json")
+@click.pass_obj
+def COMMAND(  # noqa: N802 - what the group looks for
+    session: Session, /, runs_dir: Path, limit: int, children: bool, format_name: str
+) -> int:
+    """List the runs, newest first."""
+    from gonogo.app import Options, list_runs
+    from gonogo.report.formats import json_text
+
+    found = [one for one in list_runs(Options(runs=runs_dir)) if children or "." not in one.run_id]
+    newest = sorted(found, key=lambda one: one.run_id, reverse=True)
+    shown = newest[:limit]
+    style = session.output.style()
+    if format_name == "json":
+        session.output.result(json_text([_json(one) for one in shown], unicode=style.unicode))
+        return 0
+    if not shown:
+        session.output.say(f"no runs in {runs_dir}; start one with: gonogo run")
+        return 0
+    session.output.result("\n".join(line for one in shown for line in _row(one, style)) + "\n")
+    if len(newest) > limit:
+        session.output.say(f"{len(newest) - limit} older runs: --limit {len(newest)}")
+    return 0
+
+
+def _json(one: Summary) -> dict[str, Any]:
+    return {
+        "run_id": one.run_id,
+        "verdict": one.verdict,
+        "name": one.name,
+        "event": {"name": one.event} if one.event else None,
+        "started_at": _utc(one.started_at) if one.started_at else None,
+        "duration_ms": _duration_ms(one),
+        "records": one.records,
+        "parent": one.parent,
+        "problem": one.problem,
+    }
+
+
+def _duration_ms(one: Summary) -> int:
+    """From the start to the last record."""
+    return max(0, round((one.last_at - one.started_at) * 1000))
+
+
+def _utc(at_s: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
+
+
+def _row(one: Summary, style: Style) -> list[str]:
+    from gonogo.report.layout import duration, plain
+    from gonogo.report.text import beside
+
+    if one.problem is not None:
+        start = f"{style.symbol('failed')} {style.paint(one.run_id, 'bold')}"
+        return beside(start, 2 + len(one.run_id), f"can't be read: {plain(one.problem)}", "red", style)
+    symbol, colour = _LOOKS.get(one.verdict or "", ("running", "cyan"))
+    verdict = style.paint(f"{one.verdict or 'no end':6}", colour)
+    start = f"{style.symbol(symbol)} {verdict}  {style.paint(one.run_id, 'bold')}"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.started_at))
+    parts = [when, duration(_duration_ms(one)), plain(one.name), plain(one.event or "no event")]
+    return beside(start, 2 + 6 + 2 + len(one.run_id), style.typography(" · ".join(parts)), "dim", style)
