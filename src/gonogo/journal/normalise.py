@@ -85,20 +85,24 @@ def to_json(value: Any, path: str = "output", *, size_bytes_max: int = SIZE_BYTE
     return _round_trip(value, path, size_bytes_max)[0]
 
 
-def normalise_event(event: AnyEvent) -> AnyEvent:
+def normalise_event(event: AnyEvent, *, size_bytes_max: int = SIZE_BYTES_MAX) -> AnyEvent:
     """An event exactly as a reader of the journal will see it: every field went through one JSON round trip.
 
     Raises:
-        NotStorable: with a path that starts at the field (`output.items[3]`, `meta.headers`).
+        NotStorable: with a path that starts at the field (`output.items[3]`, `meta.headers`), or the event as a
+            whole is larger than `size_bytes_max`.
     """
     try:
         data = _encode(event)
         again: AnyEvent = _decode_event(data)
-        if again == event and not _too_deep(data):
-            return again
-    except Exception:  # noqa: BLE001, S110 - a foreign __eq__ may raise anything; the walk below names the place
-        pass
-    return _decode_event(_encode(_clean_struct(event, "", ())))
+        faithful = again == event and not (_openers(data) > DEPTH_MAX and _too_deep(_decode(data)))
+    except Exception:  # noqa: BLE001 - a foreign __eq__ may raise anything; the walk below names the place
+        faithful = False
+    if not faithful:
+        data = _encode(_clean_struct(event, "", ()))
+        again = _decode_event(data)
+    _check_size(data, "the event", size_bytes_max)
+    return again
 
 
 def _round_trip(value: Any, path: str, size_bytes_max: int) -> tuple[bytes, Any]:
@@ -108,23 +112,30 @@ def _round_trip(value: Any, path: str, size_bytes_max: int) -> tuple[bytes, Any]
     try:
         data = _encode(value)
         again = _decode(data)
-        faithful = again == value and not _too_deep(data)
+        faithful = again == value and not (_openers(data) > DEPTH_MAX and _too_deep(again))
     except Exception:  # noqa: BLE001 - a foreign __eq__ may raise anything; the walk below names the place
         faithful = False
     if not faithful:
         data = _encode(_clean(value, path, ()))
         again = _decode(data)
-    if len(data) > size_bytes_max:
-        size = f"{len(data)} bytes as JSON, more than the limit of {size_bytes_max}; write it to a file"
-        raise NotStorable(path, size)
+    _check_size(data, path, size_bytes_max)
     return data, again
 
 
-def _too_deep(data: bytes) -> bool:
-    """Whether JSON nests deeper than `DEPTH_MAX`. No value is deeper than its opening brackets are many."""
-    if data.count(b"[") + data.count(b"{") <= DEPTH_MAX:
-        return False
-    level = [_decode(data)]
+def _check_size(data: bytes, path: str, size_bytes_max: int) -> None:
+    if len(data) > size_bytes_max:
+        size = f"{len(data)} bytes as JSON, more than the limit of {size_bytes_max}; write it to a file"
+        raise NotStorable(path, size)
+
+
+def _openers(data: bytes) -> int:
+    """No value is deeper than its opening brackets are many, and these are cheap to count."""
+    return data.count(b"[") + data.count(b"{")
+
+
+def _too_deep(value: Any) -> bool:
+    """Whether lists and objects nest deeper than `DEPTH_MAX`."""
+    level = [value]
     for _ in range(DEPTH_MAX):
         parts = [part for whole in level for part in (whole.values() if type(whole) is dict else whole)]
         level = [part for part in parts if type(part) is dict or type(part) is list]
