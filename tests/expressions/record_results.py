@@ -1,7 +1,7 @@
 """Run the corpus in Node and keep the results in `corpus.json`: `python -m tests.expressions.record_results`.
 
-Needed only when `corpus.py` changes. The JavaScript below states what the sandbox promises of a result: JSON, or a refusal
-for what is no JSON; it is written for Node alone and shares nothing with the sandbox.
+Needed only when `corpus.py` changes. The JavaScript below states what the sandbox promises of a result: JSON, or
+a refusal for what is no JSON; it is written for Node alone and shares nothing with the sandbox.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ RECORDER = r"""
 const vm = require('node:vm');
 const { sources, data } = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
 const SETUP = `'use strict';
-  const freeze = (v) => { if (typeof v === 'object' && v !== null) { Object.values(v).forEach(freeze); Object.freeze(v); } return v; };
+  const freeze = (v) => {
+    if (typeof v === 'object' && v !== null) { Object.values(v).forEach(freeze); Object.freeze(v); }
+    return v;
+  };
   const data = freeze(JSON.parse(DATA));
   for (const k of Object.keys(data)) Object.defineProperty(globalThis, k, { value: data[k] });
   globalThis.__show = (v) => {
@@ -32,8 +35,8 @@ const SETUP = `'use strict';
     const text = JSON.stringify(v, (k, x) => { if (deep(x)) found = true; return typeof x === 'bigint' ? 0 : x; });
     return found ? 'refused' : Object.is(v, -0) ? 'json:-0.0' : 'json:' + text;
   };
-  globalThis.__truth = (v) => (typeof v === 'function' || typeof v === 'symbol' || v instanceof Promise || v instanceof Map
-    || v instanceof Set) ? 'refused' : String(Boolean(v));`;
+  globalThis.__truth = (v) => (typeof v === 'function' || typeof v === 'symbol' || v instanceof Promise
+    || v instanceof Map || v instanceof Set) ? 'refused' : String(Boolean(v));`;
 const names = Object.keys(data).join(', ');
 const compile = (source) => {
   const attempts = [
@@ -59,7 +62,7 @@ const record = (source, show) => {
     if (isFunction) value = value();
     return context[show](value);
   } catch (error) {
-    return 'error:' + (error !== null && typeof error === 'object' && typeof error.name === 'string' ? error.name : 'thrown');
+    return 'error:' + (typeof error?.name === 'string' ? error.name : 'thrown');
   }
 };
 console.log(JSON.stringify(sources.map((source) => [source, record(source, '__show'), record(source, '__truth')])));

@@ -10,6 +10,7 @@ from gonogo.expressions.analyse import KNOWN_NAMES, ExpressionProblem, Reading, 
 
 
 def read(source: str) -> Reading:
+    """As a condition; the kind makes no difference."""
     return analyse(source, "condition")
 
 

@@ -33,6 +33,7 @@ def shown(result: Result) -> str:
 
 
 def same(recorded: str, result: Result) -> bool:
+    """Whether a result is the recorded one; what an error says may differ, its class may not."""
     got = shown(result)
     if recorded.startswith("json:") and got.startswith("json:"):
         return bool(json.loads(recorded[5:]) == json.loads(got[5:]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.expressions.conftest import Evaluate
 
 from gonogo.expressions.results import Failure, Value
 from gonogo.expressions.sandbox import Request, Sandbox
-from tests.expressions.conftest import Evaluate
 
 OUTPUT = {"n": 1, "list": [2, 1], "nested": {"a": 1}}
 
@@ -141,7 +141,8 @@ def test_scripts_change_only_their_own_copies(evaluate: Evaluate) -> None:
 def test_no_name_that_starts_with_an_underscore_is_readable(sandbox: Sandbox, name: str) -> None:
     """EXP-3: on data, functions and builtins alike."""
     holders = "output, outputs, log, contains, [], '', 1, Math, JSON, Object, globalThis, (() => 1), /a/"
-    source = f"[{holders}].map(h => {{ try {{ return h.{name} }} catch {{ return undefined }} }}).every(x => x === undefined)"
+    reading = f"h => {{ try {{ return h.{name} }} catch {{ return undefined }} }}"
+    source = f"[{holders}].map({reading}).every(x => x === undefined)"
     names = {"output": OUTPUT, "outputs": {"x": 1}}
     assert sandbox.evaluate([Request(source, "condition", names)]) == [Value(value=True)]
 

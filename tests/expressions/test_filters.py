@@ -65,7 +65,8 @@ def test_filters_of_the_run_read_memory_and_history() -> None:
         "memory": {"$namespace": "d", "d": {"k": 5}, "o": {"z": 1}},
         "outputs_history": {"ask": ["hi", {"text": "more"}], "say": ["yes"]},
     }
-    text = "{{ 'k' | memory_get }}{{ 'z' | memory_get: 'o' }}{{ 'z' | memory_has }}{{ '' | memory_list }}{{ 'o' | memory_list }}"
+    text = "{{ 'k' | memory_get }}{{ 'z' | memory_get: 'o' }}{{ 'z' | memory_has }}"
+    text += "{{ '' | memory_list }}{{ 'o' | memory_list }}"
     assert Renderer().render(text, names) == "51falsekz"
     said = Renderer().render_value("{{ '' | chat_history: 'ask', 'say' }}", names)
     assert [(turn["role"], turn["text"]) for turn in said] == [

@@ -23,7 +23,16 @@ NAMES: dict[str, Any] = {
 
 
 def render(text: str, **more: Any) -> str:
+    """With NAMES and more."""
     return Renderer().render(text, {**NAMES, **more})
+
+
+def render_or_refuse(text: str) -> str | None:
+    """None when the template is refused."""
+    try:
+        return render(text)
+    except TemplateProblem:
+        return None
 
 
 @pytest.mark.parametrize(
@@ -70,10 +79,7 @@ def test_SEC_1_a_value_is_never_rendered_a_second_time(value: str) -> None:
 )
 def test_EXP_3_nothing_of_an_object_but_its_data_is_reached(text: str) -> None:
     """EXP-3: attribute walks give nothing."""
-    try:
-        assert render(text) == ""
-    except TemplateProblem as problem:
-        assert "class" not in problem.message.replace("'__class__'", "").replace("__cl", "")
+    assert render_or_refuse(text) in ("", None)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from liquid.exceptions import (  # noqa: TID253
     LoopIterationLimitError,
     ResourceLimitError,
 )
+from liquid.output import LimitedStringIO  # noqa: TID253
 from liquid.token import TOKEN_EXPRESSION, TOKEN_TAG  # noqa: TID253
 from liquid.utils import ReadOnlyChainMap  # noqa: TID253
 
@@ -104,6 +105,11 @@ class Context(RenderContext):
             )
         with super().loop(namespace, forloop) as context:
             yield context
+
+    def get_buffer(self, buf: TextIO | None = None) -> LimitedStringIO:
+        """Without newline translation: a carriage return in a value stays one (case SEC-1)."""
+        carry = buf.size if isinstance(buf, LimitedStringIO) else 0
+        return LimitedStringIO(limit=OUTPUT_BYTES_MAX - carry, newline="")
 
     def get(self, path: list[object], **settings: Any) -> object:
         """`outputs.history.x` is `outputs_history.x` (engine spec B.5), unless a step is called history."""
@@ -191,7 +197,11 @@ def _bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_growth(name: str, given: list[Any]) -> None:
-    """`replace` multiplies: its result is known to be too long before it is made."""
+    """`replace` and `join` multiply, ranges cost nothing until they are read: refused before anything is made."""
+    if any(isinstance(each, range) and abs(each.stop - each.start) > LOOPS_MAX for each in given):
+        raise ResourceLimitError(
+            f"filter '{name}': expected a range of at most {LOOPS_MAX} numbers", token=None
+        )
     if name in ("replace", "replace_first", "replace_last") and len(given) > 2:
         subject, old, new = map(as_text, given[:3])
         if subject.count(old) * len(new) > TEXT_CHARACTERS_MAX:

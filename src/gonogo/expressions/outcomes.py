@@ -48,7 +48,7 @@ def syntax_failure(complaints: str, source: str, shape: Shape) -> Failure:
     """
     if "Error" not in complaints or "InternalError: out of memory" in complaints:
         return Failure("memory", MEMORY)
-    failures = [_failure("syntax", text, source, shape) for text in complaints.split("\x01")]
+    failures = [_complaint("syntax", text, source, shape) for text in complaints.split("\x01")]
     if len(failures) > 1 and (shape.body == "" or not shape.trusted):
         return max(failures, key=lambda found: (found.line or 0, found.column or 0))
     return failures[-1]
@@ -68,7 +68,7 @@ def _stopped(text: str, source: str, shape: Shape, limit_s: float) -> Failure:
         return limit_failure(limit_s)
     if "out of memory" in text or text.startswith(("MemoryError", "null")):
         return Failure("memory", MEMORY)
-    return _failure("error", text, source, shape)
+    return _complaint("error", text, source, shape)
 
 
 def _thrown(name: str, message: str, stack: str, source: str, shape: Shape) -> Failure:
@@ -79,12 +79,17 @@ def _thrown(name: str, message: str, stack: str, source: str, shape: Shape) -> F
     if name == "thrown" and message == "null":
         return Failure("error", "the expression threw null, or had no memory left to say what went wrong")
     text = message if name in ("thrown", "Error") else f"{name}: {message}"
-    return _failure("error", text + "\n" + stack, source, shape)
+    return _failure("error", text, stack, source, shape)
 
 
-def _failure(kind: str, text: str, source: str, shape: Shape) -> Failure:
-    message = text.split("\n    at ", 1)[0].strip()
-    line, column = _place(text, source, shape)
+def _complaint(kind: str, text: str, source: str, shape: Shape) -> Failure:
+    """From the engine's own text, which has the stack below the message."""
+    message, _, stack = text.partition("\n    at ")
+    return _failure(kind, message.strip(), stack, source, shape)
+
+
+def _failure(kind: str, message: str, stack: str, source: str, shape: Shape) -> Failure:
+    line, column = _place(stack, source, shape)
     if line is not None and column is not None and _UNREADABLE.search(message):
         message += _shown(source, line, column)
     return Failure(kind, message or "the expression failed", line, column)
@@ -96,19 +101,18 @@ def _shown(source: str, line: int, column: int) -> str:
     return f", at `{found.group()[:_CHAIN_SHOWN_MAX]}`" if found else ""
 
 
-def _place(text: str, source: str, shape: Shape) -> tuple[int | None, int | None]:
+def _place(stack: str, source: str, shape: Shape) -> tuple[int | None, int | None]:
     """Line and column from 1, in characters: the wrapper's line and what `shape` put in are taken off again."""
     lines = source.split("\n")
-    for found in _PLACE.finditer(text):
+    for found in _PLACE.finditer(stack):
         row, byte_column = int(found.group(1)) - 2, int(found.group(2)) - 1
         if row >= BOOTSTRAP_LINE - 2:
             continue
-        if not 0 <= row < len(lines):
-            break
+        if not 0 <= row < len(lines):  # what closes the wrapper: the text ended too early
+            return len(lines), len(lines[-1]) + 1
         for at_row, at_column, size in shape.insertions:
             if at_row == row and byte_column > at_column:
                 byte_column = max(at_column, byte_column - size)
         before = lines[row].encode()[:byte_column]
         return row + 1, len(before.decode(errors="ignore")) + 1
-    end = lines[-1]
-    return (len(lines), len(end) + 1) if _PLACE.search(text) else (None, None)
+    return None, None

@@ -50,6 +50,12 @@ class Sandbox:
         self._functions = Functions()
         self._slots = Slots()
 
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def prepare(self, sources: Sequence[tuple[str, Kind]]) -> list[Failure | None]:
         """Compile all `sources` in one frame; returns for each what is wrong with it."""
         found: list[Failure | None] = [None] * len(sources)
@@ -223,7 +229,7 @@ class Sandbox:
                     results[each.index] = result
 
     def _blame(self, died: Died, batch: Sequence[Pending], results: list[Result | None], deaths: int) -> None:
-        """Settle the run the child was at; all others run again, and so does what may have met a child killed before."""
+        """Settle the run the child was at. All others run again, also what met a child that was dead already."""
         if died.run is not None and died.run < len(batch):
             culprit = batch[died.run]
         elif len(batch) == 1 and (died.hung or deaths > 1):
