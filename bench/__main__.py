@@ -7,6 +7,7 @@ python -m bench --quick   without the longest chains and lists
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -110,6 +111,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure gonogo against its budgets.")
     parser.add_argument("--quick", action="store_true", help="leave out the longest chains and lists")
     quick = parser.parse_args().quick
+    # Others' work on the machine counts as ours in wall time; say how much of it there is.
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors at the start")
     print(f"{'what':58} {'measured':>10} {'budget':>10}")
     missed = 0
     for part in PARTS:
