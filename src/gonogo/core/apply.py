@@ -450,11 +450,11 @@ def _stopping(state: State, decision: d.Stopping) -> None:
 def _reopened(state: State, decision: d.Reopened) -> None:
     state.stopping = None
     state.cleanup_timer = None
-    for node in list(state.all_nodes()):
-        if node.complete and (node.outcome == "cancelled" or node.reason == "cancelled"):
-            _reopen(state, node)
-            _reopen_around(state, node)
-            move(state, node, life.PENDING if node.fan is None else life.EXPANDING)
+    for step, scope in decision.members:
+        node = state.existing(step, scope)
+        _reopen(state, node)
+        _reopen_around(state, node)
+        move(state, node, life.PENDING if node.fan is None else life.EXPANDING)
 
 
 def _finished(state: State, decision: d.Finished) -> None:

@@ -308,7 +308,9 @@ class Stopping(Decision, frozen=True, tag="stopping"):
 
 
 class Reopened(Decision, frozen=True, tag="reopened"):
-    """The run goes on after a cancel: what was cancelled may run."""
+    """The run goes on after a cancel: what was cancelled may run, and what was skipped because of that (`members`)."""
+
+    members: tuple[tuple[str, str], ...] = ()
 
     def sentence(self) -> str:
         return "goes on after a stop"

@@ -64,15 +64,14 @@ def refill(turn: Turn, node: Node) -> None:
     if fan is None or node.status != life.EXPANDING:
         return
     step = turn.graph.steps[node.step]
-    if not (turn.state.stopping or node.requested):
+    closed = node.requested or (bool(turn.state.stopping) and not scheduling.may_still_run(turn.state, step))
+    if not closed:
         while fan.active + fan.ready < step.concurrency:
             index = _next_item(turn.state, node, fan)
             if index is None:
                 break
             _open(turn, step, child(node.scope, fan.parent, fan.execution, index))
-    if fan.complete == fan.total or (
-        (turn.state.stopping or node.requested) and _nothing_under_way(turn.state, node)
-    ):
+    if fan.complete == fan.total or (closed and _nothing_under_way(turn.state, node)):
         conclude(turn, node)
 
 

@@ -19,7 +19,7 @@ class Graph:
         self.steps = plan.steps
         self.order = {name: number for number, name in enumerate(plan.steps)}
         self.fans = _fans(plan)
-        self.dependents = _dependents(plan)
+        self.dependents = _dependents(plan, self.fans)
         self.levels = {
             name: tuple(self._level(step, n) for n in step.depends_on) for name, step in self.steps.items()
         }
@@ -107,7 +107,7 @@ def topological(plan: Plan) -> list[str]:
         name: len({edge.step for edge in edges(step)} & plan.steps.keys())
         for name, step in plan.steps.items()
     }
-    dependents = _dependents(plan)
+    dependents = _dependents(plan, {})
     ready = [name for name, count in waiting.items() if count == 0]
     for name in ready:
         for dependent in dependents[name]:
@@ -155,12 +155,13 @@ def _members(plan: Plan, fans: dict[str, tuple[str, ...]], parent: str) -> tuple
     return tuple(name for name in plan.steps if name in members)
 
 
-def _dependents(plan: Plan) -> dict[str, tuple[str, ...]]:
+def _dependents(plan: Plan, fans: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Who waits for a step: those that depend on it, and those whose items it gives."""
     found: dict[str, list[str]] = {name: [] for name in plan.steps}
     for name, step in plan.steps.items():
-        for edge in edges(step):
-            if edge.step in found and name not in found[edge.step]:
-                found[edge.step].append(name)
+        for source in (*(edge.step for edge in edges(step)), *fans.get(name, ())):
+            if source in found and name not in found[source]:
+                found[source].append(name)
     return {name: tuple(names) for name, names in found.items()}
 
 

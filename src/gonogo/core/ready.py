@@ -14,12 +14,14 @@ class ReadyQueue:
         self._heap: list[tuple[int, tuple[int, ...], str, str]] = []
         self._present: set[tuple[str, str]] = set()
 
-    def push(self, order: int, step: str, scope: str) -> None:
-        """Add a step once."""
+    def push(self, order: int, step: str, scope: str) -> bool:
+        """Add a step once; False when it is there already."""
         key = (step, scope)
-        if key not in self._present:
-            self._present.add(key)
-            heapq.heappush(self._heap, (order, order_key(scope), step, scope))
+        if key in self._present:
+            return False
+        self._present.add(key)
+        heapq.heappush(self._heap, (order, order_key(scope), step, scope))
+        return True
 
     def pop(self) -> tuple[str, str] | None:
         """The next step in order, or None."""

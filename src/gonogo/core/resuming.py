@@ -16,12 +16,37 @@ def resume(turn: Turn) -> None:
     _forget_derived(state)
     if state.stopping in ("cancelled", "cancelled_hard"):
         stopping.forget_cleanup(turn)
-        turn.decide(d.Reopened())
+        turn.decide(d.Reopened(_cancelled(turn)))
     turn.asks.extend(state.lost_asks)
     turn.send_asks()
     for node in list(state.all_nodes()):
         _look_again(turn, node)
     turn.sweep = True
+
+
+def _cancelled(turn: Turn) -> tuple[tuple[str, str], ...]:
+    """What a cancel ended, and what depends on it and was skipped for want of it."""
+    state = turn.state
+    found = {node.step for node in state.all_nodes() if node.complete and _was_cancelled(node)}
+    looked_at = list(found)
+    for name in looked_at:
+        for dependent in turn.graph.dependents[name]:
+            if dependent not in found:
+                found.add(dependent)
+                looked_at.append(dependent)
+    return tuple(
+        (node.step, node.scope)
+        for node in state.all_nodes()
+        if node.complete and (_was_cancelled(node) or (node.step in found and _was_skipped_for_want(node)))
+    )
+
+
+def _was_cancelled(node: Node) -> bool:
+    return node.outcome == "cancelled" or node.reason in ("cancelled", "cancelled_hard")
+
+
+def _was_skipped_for_want(node: Node) -> bool:
+    return node.outcome == "skipped" and node.reason in ("dependency_failed", "forEach_empty", "not_routed")
 
 
 def _forget_derived(state: State) -> None:

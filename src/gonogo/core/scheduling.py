@@ -81,8 +81,8 @@ def make_ready(turn: Turn, step: Step, scope: str, node: Node | None) -> None:
     """The step waits for its slot only."""
     if node is not None and node.status == life.DECIDING:
         turn.decide(d.Cleared(step.name, scope))
-    entered_queue(turn, step.name, scope)
-    turn.ready.push(turn.graph.order[step.name], step.name, scope)
+    if turn.ready.push(turn.graph.order[step.name], step.name, scope):
+        entered_queue(turn, step.name, scope)
 
 
 def entered_queue(turn: Turn, name: str, scope: str) -> None:
