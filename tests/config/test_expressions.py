@@ -192,3 +192,31 @@ def test_a_step_may_read_what_is_beneath_it(warn: Any) -> None:
       item: {type: command, exec: x, depends_on: list}
     """
     assert warn(text) == ()
+
+
+def test_a_cumulative_question_in_a_transition_is_warned_about(warn: Any) -> None:
+    """H42."""
+    text = """
+    routing: {max_loops: 3}
+    steps:
+      a: {type: noop, on_success: {transitions: [{when: "any(outputs_history.a, x => x.bad)", to: a}]}}
+    """
+    assert [problem.code for problem in warn(text)] == ["expression.cumulative"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("exec: git push origin", ["effects.undeclared"]),
+        ("exec: cd x && kubectl -n a apply", []),
+        ("exec: kubectl apply -f x", ["effects.undeclared"]),
+        ("exec: curl -sS -X POST http://localhost/", ["effects.undeclared"]),
+        ("exec: curl http://localhost/", []),
+        ("exec: git push, mutates: false", []),
+        ("exec: git push, mutates: true", []),
+        ("exec: make test", []),
+    ],
+)
+def test_a_command_that_looks_mutating_is_asked_about(warn: Any, keys: str, expected: list[str]) -> None:
+    """semantics.md 18: what declares nothing counts as repeatable, with a lint."""
+    assert [problem.code for problem in warn(f"steps: {{a: {{type: command, {keys}}}}}")] == expected

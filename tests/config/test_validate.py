@@ -294,3 +294,15 @@ def test_a_provider_key_that_holds_a_template_is_left_to_rendering(load_text: An
     plan = load_text(text % "{{ outputs.a.n }}", providers=OneType()).plan
     assert plan.steps["a"].config == {"n": "{{ outputs.a.n }}"}
     assert "expected a whole number" in refuse(text % "three", providers=OneType())[0].message
+
+
+@pytest.mark.parametrize(
+    ("value", "codes"), [("b", []), ("self", []), ("nope", ["reference.unknown"]), ("true", ["key.needs"])]
+)
+def test_a_reused_session_names_a_step(load_text: Any, refuse: Any, value: str, codes: list[str]) -> None:
+    """A.4: needs depends_on when true; a text must name a step."""
+    text = f"{HEAD}  a: {{type: noop, reuse_ai_session: {value}}}\n  b: {{type: noop}}\n"
+    if codes:
+        assert [problem.code for problem in refuse(text)] == codes
+    else:
+        load_text(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gonogo.config.collect import Collector
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use, env_read_alone, looks_false
@@ -10,6 +12,14 @@ from gonogo.config.schema.top import Document
 from gonogo.core.plan import Plan
 from gonogo.expressions.analyse import Reading
 
+_ROUTING = frozenset(("when", "goto_js", "run_js"))
+_LIST_HELPERS = frozenset(("any", "all", "none", "count"))
+_MUTATING = re.compile(
+    r"\b(?:git\s+push|kubectl\s+(?:apply|create|delete|patch|scale|rollout)|terraform\s+(?:apply|destroy)"
+    r"|helm\s+(?:install|upgrade|uninstall|rollback)|(?:docker|podman)\s+push|(?:npm|cargo|poetry|uv)\s+publish"
+    r"|twine\s+upload|gh\s+(?:pr|issue|release)\s+(?:create|comment|merge|close|edit|delete)"
+    r"|curl\b[^\n|;&]*\s(?:-X\s*|--request[ =])(?:POST|PUT|PATCH|DELETE)|curl\b[^\n|;&]*\s(?:-d|--data)\b)"
+)
 _CONDITIONS = frozenset(("if", "assume", "guarantee", "fail_if", "failure_conditions", "when"))
 
 
@@ -22,10 +32,34 @@ def give(
             _env_alone(use, drafts, document, notes)
         if use.construct == "assume":
             _own_output(use, reading, notes)
+        if use.construct in _ROUTING:
+            _cumulative(use, reading, notes)
         if ("output", "exitCode") in reading.paths:
             message = "output.exitCode is never there; a command's exit code is output_meta.exit_code"
             notes.warn("expression.exit_code", message, use.path, "write output_meta.exit_code")
+    for draft in drafts.values():
+        _looks_mutating(draft, plan.steps[draft.name].effects, notes)
     _fallible_without_block(drafts, document, notes)
+
+
+def _cumulative(use: Use, reading: Reading, notes: Collector) -> None:
+    """any(outputs_history.x, …) stays true for ever once one item was bad (H42)."""
+    if "outputs_history" in reading.names and _LIST_HELPERS.intersection(reading.calls):
+        message = "outputs_history keeps every run: once true, this stays true in a loop"
+        notes.warn("expression.cumulative", message, use.path, "ask the latest wave: outputs_wave")
+
+
+def _looks_mutating(draft: Draft, effects: str, notes: Collector) -> None:
+    """What declares nothing counts as repeatable; say so where it looks otherwise (semantics.md 18)."""
+    text = draft.config.get("exec")
+    if effects == "mutates" or draft.engine.mutates is not None or not isinstance(text, str):
+        return
+    found = _MUTATING.search(text)
+    if found is not None:
+        message = f"{found.group().strip()!r} looks as if it changes the outside; it counts as repeatable"
+        notes.warn(
+            "effects.undeclared", message, (*draft.path, "exec"), "write mutates: true, or mutates: false"
+        )
 
 
 def _env_alone(use: Use, drafts: dict[str, Draft], document: Document, notes: Collector) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel
 from pydantic.json_schema import models_json_schema
 
 from gonogo.config.drafts import NAME_CHARS_MAX, Providers
-from gonogo.config.schema import step, top
+from gonogo.config.schema import blocks, step, top
 from gonogo.config.schema.base import keys_of
 from gonogo.provider import Provider
 
@@ -30,6 +30,8 @@ def workflow_schema(providers: Providers) -> dict[str, Any]:
     )
     definitions = {name: _open_to_free_keys(noun) for name, noun in shared["$defs"].items()}
     names = {model: refs[(model, "validation")]["$ref"].rsplit("/", 1)[-1] for model in dict.fromkeys(models)}
+    for model in (blocks.Backoff, step.Step):
+        _add_other_names(definitions[model.__name__], model)
     document = definitions.pop(names[top.Document])
     _fill_in_steps(document)
     engine = definitions.pop(names[step.Step])
@@ -42,6 +44,15 @@ def _open_to_free_keys(noun: dict[str, Any]) -> dict[str, Any]:
     if noun.get("additionalProperties") is False:
         return {**noun, "patternProperties": {"^x-": _ANY}}
     return noun
+
+
+def _add_other_names(noun: dict[str, Any], model: type[BaseModel]) -> None:
+    """Keys with two names: pydantic describes the first only."""
+    for field in model.model_fields.values():
+        if isinstance(field.validation_alias, AliasChoices):
+            first, *others = (str(choice) for choice in field.validation_alias.choices)
+            for other in others:
+                noun["properties"][other] = noun["properties"][first]
 
 
 def _fill_in_steps(document: dict[str, Any]) -> None:
@@ -71,8 +82,6 @@ def _step_schema(engine: dict[str, Any], types: list[tuple[Provider, dict[str, A
     for key in sorted(step.OUT_OF_SCOPE):
         properties.setdefault(key, {"description": "Accepted; does nothing here."})
     properties["type"] = {"description": "What the step does.", "enum": _type_names(types)}
-    for alias in keys_of(step.Step):
-        properties.setdefault(alias, _ANY)
     return {
         "type": "object",
         "properties": properties,

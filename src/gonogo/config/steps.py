@@ -193,7 +193,19 @@ class StepCompiler:
         if provider.name == "workflow" and isinstance(workflow, str):
             workflow_exists(workflow, (*draft.path, "workflow"), self._actions.workflows, self._notes)
 
+    def _check_reused_session(self, draft: Draft) -> None:
+        """`reuse_ai_session` does nothing here, but a name that is no step is wrong all the same (A.4)."""
+        node = draft.node.get("reuse_ai_session")
+        path = (*draft.path, "reuse_ai_session")
+        if not isinstance(node, Scalar):
+            return
+        if isinstance(node.value, str) and node.value != "self":
+            self._actions.target_exists(node.value, path)
+        elif node.value is True and not draft.engine.depends_on:
+            self._notes.error("key.needs", "reuse_ai_session: true needs depends_on", path)
+
     def _say_what_does_not_act(self, draft: Draft) -> None:
+        self._check_reused_session(draft)
         for key, advice in _NOT_YET.items():
             if draft.written(key):
                 self._not_yet(key, (*draft.path, key), advice)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gonogo.config import shell
 from gonogo.config.collect import Collector, shown
 from gonogo.config.nodes import Node, Scalar, texts
 from gonogo.config.position import place_within
@@ -43,9 +42,12 @@ def check_text(scalar: Scalar, path: tuple[str | int, ...], notes: Collector) ->
 
 def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) -> None:
     """Report template tags that paste data into a shell's text (SEC-1, architecture.md law 6)."""
+    if not isinstance(node, Scalar) or not is_template(node.text):
+        return
+    from gonogo.config import shell
     from gonogo.expressions import template
 
-    if not isinstance(node, Scalar) or not is_template(node.text) or template.check(node.text):
+    if template.check(node.text):
         return
     for name in dict.fromkeys(template.unescaped(node.text)):
         message = f"{shown(name)} would reach the shell as code"
