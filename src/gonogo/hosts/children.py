@@ -8,6 +8,7 @@ same child goes on.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import time
@@ -43,7 +44,8 @@ class Children:
 
     def __init__(self, state: State, around: Surroundings, run_new: RunNew, run_again: RunAgain) -> None:
         self._state = state
-        self._around = around
+        # Records carry no run's id, so a watcher of the parent would take a child's for its own.
+        self._around = dataclasses.replace(around, sinks=())
         self._run_new = run_new
         self._run_again = run_again
 
