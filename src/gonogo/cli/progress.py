@@ -6,6 +6,7 @@ what a watcher raises.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from gonogo.journal.records import Record
 
 ROWS_MAX = 8
+DRAW_AFTER_S = 0.3
+"""Shorter runs draw nothing, and don't wait for rich to be imported."""
 REFRESHES_PER_S = 8
 _LOG_LEVELS = ("info", "warn", "error")
 
@@ -92,7 +95,7 @@ class Lines:
 
 
 class Moving:
-    """Running steps with their time, drawn again and again by rich. Drawing starts with the first record."""
+    """Running steps with their time, drawn again and again by rich. A run that is over at once draws nothing."""
 
     def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic) -> None:
         self._output = output
@@ -100,65 +103,93 @@ class Moving:
         self._watch = Watch()
         self._seen_at = clock()
         self._live: Any = None
+        self._turn = threading.RLock()
+        self._starter = threading.Timer(DRAW_AFTER_S, self._start)
+        self._starter.daemon = True
+        self._over = False
+        self._pauses = 0
 
     def see(self, record: Record) -> None:
         """Take it in; the display is drawn by its own timer."""
-        self._watch.see(record)
-        self._seen_at = self._clock()
+        with self._turn:
+            self._watch.see(record)
+            self._seen_at = self._clock()
 
     def log(self, line: LogLine) -> None:
         """A line above the display; progress goes into the step's row."""
-        if line.level == "progress":
-            self._watch.note(line.step, line.scope, line.text)
-        elif line.level in _LOG_LEVELS:
-            if self._live is not None:
-                self._live.console.print(log_text(line), markup=False, highlight=False, soft_wrap=True)
-            else:
-                self._output.say(log_text(line))
+        with self._turn:
+            if line.level == "progress":
+                self._watch.note(line.step, line.scope, line.text)
+            elif line.level in _LOG_LEVELS:
+                self._print(log_text(line))
+
+    def _print(self, text: str) -> None:
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            self._output.say(text)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """The display is taken away for as long as a person is asked."""
-        live = self._live
-        if live is None:
-            yield
-            return
-        live.stop()
+        with self._turn:
+            self._pauses += 1
+            self._stop()
         try:
             yield
         finally:
-            live.start()
+            with self._turn:
+                self._pauses -= 1
+            self._start()
 
     def __enter__(self) -> Moving:
-        from rich.console import Console
-        from rich.live import Live
-
-        style = self._output.side_style()
-        console = Console(
-            file=self._output.stderr, no_color=not style.colour, highlight=False, markup=False, emoji=False
-        )
-        self._live = Live(
-            console=console,
-            get_renderable=self._drawn,
-            refresh_per_second=REFRESHES_PER_S,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
-        self._live.start()
+        self._starter.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Leave the terminal as it was."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._starter.cancel()
+        with self._turn:
+            self._over = True
+            self._stop()
+
+    def _start(self) -> None:
+        """Begin to draw, unless the run is over or a question stands. rich is slow to import: not on a lock."""
+        from rich.console import Console
+        from rich.live import Live
+
+        with self._turn:
+            if self._over or self._pauses or self._live is not None:
+                return
+            style = self._output.side_style()
+            console = Console(
+                file=self._output.stderr,
+                no_color=not style.colour,
+                highlight=False,
+                markup=False,
+                emoji=False,
+            )
+            self._live = Live(
+                console=console,
+                get_renderable=self._drawn,
+                refresh_per_second=REFRESHES_PER_S,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+
+    def _stop(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
 
     def _drawn(self) -> Any:
         from rich.text import Text
 
+        # Without the lock: who holds it may wait for rich, and a row that is out of date is drawn again at once.
         lines = rows(self._watch, self._now_s(), self._output.side_style().width or 80)
         text = Text(no_wrap=True, overflow="ellipsis", end="")
         for index, (line, look) in enumerate(lines):

@@ -50,7 +50,9 @@ class Question:
 
 
 Sink = Callable[[Record], None]
-"""Told of each record of the run (not of its children) after it is in the journal. What it raises is dropped: watching never changes a run."""
+"""Told of each record of the run (not of its children) after it is in the journal. What it raises is dropped:
+watching never changes a run.
+"""
 Log = Callable[[LogLine], None]
 Asker = Callable[[Question], Awaitable[str | None]]
 """Answers a question; None when nobody is there."""

@@ -21,7 +21,7 @@ from gonogo.cli.session import Session
 @options.format_option("table", "json")
 @click.pass_obj
 def COMMAND(  # noqa: N802 - what the group looks for
-    session: Session, config: Path | None, safety: str | None, show: bool, format_name: str
+    session: Session, /, config: Path | None, safety: str | None, show: bool, format_name: str
 ) -> int:
     """Find every mistake in a workflow file; run nothing.
 
@@ -29,10 +29,11 @@ def COMMAND(  # noqa: N802 - what the group looks for
     --safety strict turns warnings into errors.
     """
     from gonogo.config.problems import data_of, text_of
+    from gonogo.report.effective import effective
     from gonogo.report.formats import json_text
 
     loaded = load(session, config, safety)
-    effective = _effective(loaded) if show else None
+    merged = effective(loaded.plan) if show else None
     if format_name == "json":
         whole: dict[str, Any] = {
             "valid": True,
@@ -44,25 +45,16 @@ def COMMAND(  # noqa: N802 - what the group looks for
             "problems": data_of(loaded.problems),
         }
         if show:
-            whole["effective"] = effective
+            whole["effective"] = merged
         session.output.result(json_text(whole, unicode=session.output.style().unicode))
         return 0
     if loaded.problems:
         session.output.say(text_of(loaded.problems))
-    if effective is not None:
-        session.output.result(json_text(effective, unicode=session.output.style().unicode))
+    if merged is not None:
+        session.output.result(json_text(merged, unicode=session.output.style().unicode))
     else:
         session.output.result(_summary(session, loaded))
     return 0
-
-
-def _effective(loaded: Any) -> Any:
-    """The plan as the journal of a run would hold it, without what only the machine needs."""
-    import msgspec
-
-    whole = msgspec.to_builtins(loaded.plan)
-    whole["expressions"] = [expression.source for expression in loaded.plan.expressions]
-    return whole
 
 
 def _summary(session: Session, loaded: Any) -> str:
