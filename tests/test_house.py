@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
@@ -13,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools import changelog, licences, lock
+from tools import changelog, demo, licences, lock
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -246,3 +247,42 @@ def test_every_make_target_is_listed_by_help() -> None:
     phony = re.search(r"^\.PHONY: (.+)$", text, flags=re.MULTILINE)
     assert phony
     assert set(phony.group(1).split()) == set(re.findall(r"^([a-z]+):.* ## ", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("result", "exit_code", "fine"),
+    [
+        ({"verdict": "GO", "steps": {"a": {"fault": None}}}, 0, True),
+        ({"verdict": "NO-GO", "steps": {"a": {"fault": {"class": "logical"}}}}, 1, True),
+        ({"verdict": "NO-GO", "steps": {"a": {"fault": {"class": "bug"}}}}, 1, False),
+        ({"verdict": "GO", "steps": {"a": {"fault": None}}}, 1, False),
+        ({"verdict": "GO", "steps": {}}, 0, False),
+        ({}, 2, False),
+    ],
+)
+def test_the_demo_takes_a_verdict_and_no_accident(
+    result: dict[str, object], exit_code: int, fine: bool
+) -> None:
+    """Any verdict will do, if the exit code says the same and it came about by judging."""
+    assert (demo.complaint(result, exit_code) is None) is fine
+
+
+def test_the_demo_shows_this_repositorys_verdict(tmp_path: Path) -> None:
+    """`make demo`, but for the installing: in a clone, on the last change."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("an unpacked sdist has no last change")
+    clone = tmp_path / "clone"
+    command = ["git", "clone", "--quiet", "--depth", "2", ROOT.as_uri(), str(clone)]
+    subprocess.run(command, check=True, capture_output=True)
+    shown = subprocess.run(
+        [sys.executable, "tools/demo.py"], cwd=clone, capture_output=True, text=True, check=False
+    )
+    assert re.search(r"^verdict: (GO|NO-GO|HOLD)$", shown.stdout, flags=re.MULTILINE), shown.stderr
+    assert shown.returncode == 0
+
+
+def test_the_package_tells_its_version() -> None:
+    """`gonogo.__version__` is the project's."""
+    import gonogo
+
+    assert gonogo.__version__ == project()["project"]["version"]  # type: ignore[index]

@@ -47,21 +47,31 @@ def judge(result_file: Path) -> tuple[dict[str, Any], int]:
     return json.loads(result_file.read_text()), exit_code
 
 
+def complaint(result: dict[str, Any], exit_code: int) -> str | None:
+    """What is wrong with an answer of gonogo's, whatever the verdict; None when nothing is."""
+    verdict = result.get("verdict")
+    if verdict is None:
+        return f"gonogo ended with {exit_code} and gave no verdict"
+    if EXIT_CODES.get(verdict) != exit_code:
+        return f"gonogo said {verdict} and ended with {exit_code}"
+    faults = {name: step.get("fault") or {} for name, step in result.get("steps", {}).items()}
+    bugs = [name for name, fault in faults.items() if fault.get("class") == "bug"]
+    if bugs or not faults:
+        return f"steps that broke: {', '.join(bugs)}" if bugs else "no step was judged"
+    return None
+
+
 def main() -> int:
-    """Run, check that verdict and exit code agree, show."""
+    """Run, check the answer, show the run."""
     with tempfile.TemporaryDirectory() as folder:
         result, exit_code = judge(Path(folder) / "result.json")
-    verdict = result.get("verdict")
-    if verdict is None or EXIT_CODES.get(verdict) != exit_code:
-        print(
-            f"demo: gonogo ended with {exit_code} and verdict {verdict!r}: no verdict to show",
-            file=sys.stderr,
-        )
-        return 1
-    print()
-    shown = gonogo("show", result["run_id"])
-    print(f"\nverdict: {verdict}")
-    return 0 if shown == exit_code or shown == 0 else 1
+    wrong = complaint(result, exit_code)
+    if wrong is None:
+        gonogo("show", result["run_id"])
+        print(f"\nverdict: {result['verdict']}")
+        return 0
+    print(f"demo: {wrong}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":
