@@ -168,7 +168,8 @@ class Provider:
     host. `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`:
     what a call with this config does outside; None means it can't be known and counts as repeatable
     ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
-    host only backs it up. `needs_names`: False when `call.names` is never read, so that the host need not
+    host only backs it up. `inline`: `run` never waits for anything, so that no task is needed for it.
+    `needs_names`: False when `call.names` is never read, so that the host need not
     build it.
     """
 
@@ -184,6 +185,7 @@ class Provider:
     default_timeout_s: float | None = None
     own_timeout: bool = False
     needs_names: bool = True
+    inline: bool = False
     summary: str = ""
 
     def effects_of(self, config: Any) -> Effects:

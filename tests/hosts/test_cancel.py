@@ -224,8 +224,8 @@ def test_a_cancelled_caller_cancels_the_run_and_is_cancelled(
 
     async def main() -> None:
         task = asyncio.create_task(app.start_run_async(plan, app.Start(run_id="r"), app.Options(runs="runs")))
-        while not started_by(Path("pid")):
-            await asyncio.sleep(0.01)  # noqa: ASYNC110 - a file of another process
+        while not started_by(Path("pid")):  # noqa: ASYNC110 - a file of another process
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -112,8 +112,13 @@ def surroundings(
         sinks=options.sinks,
         log=options.log,
         patience_s=options.patience_s,
-        slots=asyncio.Semaphore(plan.limits.max_parallelism),
+        slots=asyncio.Semaphore(plan.limits.max_parallelism) if _has_children(plan) else None,
     )
+
+
+def _has_children(plan: Plan) -> bool:
+    """Alone, a run's own count of slots is enough."""
+    return any(step.type == "workflow" for step in plan.steps.values())
 
 
 class _Message:

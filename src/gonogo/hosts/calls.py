@@ -82,7 +82,15 @@ class Calls:
         """Begin a call; its event will be posted, whatever happens."""
         flight = Flight(command, self._state.graph.steps[command.step])
         self._flights[command.call] = flight
-        flight.task = self._loop.create_task(self._fly(flight))
+        try:
+            card = self._preparation.card(flight.step)
+        except Unprepared as problem:
+            self._land(flight, self._outcomes.failure(command.call, self._clock.now(), problem.fault))
+            return
+        if card.provider.inline:
+            self._run_inline(flight, card)
+        else:
+            flight.task = self._loop.create_task(self._fly(flight, card))
 
     def refuse(self, command: StartCall) -> None:
         """A call that was told to stop before it was started never starts (law 7)."""
@@ -114,42 +122,71 @@ class Calls:
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_S)
 
-    async def _fly(self, flight: Flight) -> None:
+    def _run_inline(self, flight: Flight, card: Card) -> None:
+        """A provider that never waits needs no task, which would cost more than all the rest of a no-op."""
         flight.begun = True
+        event: AnyEvent | None
         try:
-            event = await self._event(flight)
+            prepared = self._preparation.prepare(card, flight.command)
+            running = card.provider.run(prepared.call, self._context(flight, prepared)).__await__()
+            try:
+                next(running)
+            except StopIteration as ended:
+                event = self._event(flight, prepared, ended.value)
+            else:
+                running.close()
+                raise TypeError(f"the type {card.provider.name} is declared inline, but waits")
+        except BaseException as error:  # noqa: BLE001 - told apart there
+            event = self._event_of(flight, error)
+        if event is not None:
+            self._land(flight, event)
+
+    async def _fly(self, flight: Flight, card: Card) -> None:
+        flight.begun = True
+        event: AnyEvent | None
+        try:
+            prepared = self._preparation.prepare(card, flight.command)
+            event = self._event(flight, prepared, await self._performed(flight, card, prepared))
         except asyncio.CancelledError:
             if flight.ending is None:
                 raise  # the host itself ends
             event = self._timed_out(flight) if flight.ending == "timeout" else self._stopped(flight)
-        except GonogoError as error:
+        except BaseException as error:  # noqa: BLE001 - told apart there
+            event = self._event_of(flight, error)
+        if event is not None:
+            self._land(flight, event)
+
+    def _event_of(self, flight: Flight, error: BaseException) -> AnyEvent | None:
+        """What an exception means for the call; None when the run can't go on at all."""
+        call = flight.command.call
+        if isinstance(error, Unprepared):
+            return self._outcomes.failure(call, self._clock.now(), error.fault)
+        if isinstance(error, GonogoError):
             # No fault of the step: the journal, the sandbox or gonogo itself can't go on.
             self._fail(error)
-            return
-        except (KeyboardInterrupt, SystemExit):
+            return None
+        if isinstance(error, KeyboardInterrupt | SystemExit):
             self._post(CancelAsked(at=self._clock.now(), by=flight.step.name, interrupted=True))
-            event = self._stopped(flight)
-        except Exception as error:  # noqa: BLE001 - architecture.md law 4: a fault of class bug, never silent
-            effect: Effect = "unknown" if flight.mutates else "none"
-            fault = bug_in(flight.step.name, error)
-            event = self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=effect)
-        self._land(flight, event)
+            return self._stopped(flight)
+        if not isinstance(error, Exception):
+            self._fail(error)
+            return None
+        # Architecture.md law 4: a fault of class bug, never silent.
+        effect: Effect = "unknown" if flight.mutates else "none"
+        return self._outcomes.failure(call, self._clock.now(), bug_in(flight.step.name, error), effect=effect)
 
-    async def _event(self, flight: Flight) -> AnyEvent:
-        command = flight.command
-        try:
-            card = self._preparation.card(flight.step)
-            prepared = self._preparation.prepare(card, command)
-        except Unprepared as problem:
-            return self._outcomes.failure(command.call, self._clock.now(), problem.fault)
-        inputs = self._outcomes.inputs(prepared.inputs)
-        outcome = await self._performed(flight, card, prepared)
-        return self._outcomes.event(flight.step, command.call, self._clock.now(), outcome, inputs)
+    def _event(self, flight: Flight, prepared: Prepared, outcome: Outcome) -> AnyEvent:
+        inputs = self._outcomes.inputs(prepared.inputs) if prepared.inputs else None
+        return self._outcomes.event(flight.step, flight.command.call, self._clock.now(), outcome, inputs)
 
-    async def _performed(self, flight: Flight, card: Card, prepared: Prepared) -> Outcome:
+    def _context(self, flight: Flight, prepared: Prepared) -> Context:
         context = self._context_for(flight.command, flight.step)
         for name in prepared.unset:
             context.log("warn", f"env names {name}, which isn't set; the text stays as written")
+        return context
+
+    async def _performed(self, flight: Flight, card: Card, prepared: Prepared) -> Outcome:
+        context = self._context(flight, prepared)
         if self._slots is None or card.provider.name == CONTAINER:
             self._set_alarm(flight, card, prepared)
             return await card.provider.run(prepared.call, context)

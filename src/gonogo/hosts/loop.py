@@ -44,6 +44,8 @@ from gonogo.provider import Context
 
 POLL_S = 0.5
 """How often the inbox is looked at for requests of other processes."""
+TURNS_MAX = 32
+"""Turns in a row before timers and signals get their turn; steps that never wait bring the next one at once."""
 _RETURNS = (CallDone, CallFailed, CallParked)
 
 
@@ -145,11 +147,15 @@ class RunLoop:
     # --- one turn
 
     def _turn(self) -> None:
-        self._turn_is_due = False
-        if self._done.done():
-            return
         try:
-            self._work(self._taken())
+            for _ in range(TURNS_MAX):
+                if self._done.done() or not self._inbox:
+                    break
+                self._work(self._taken())
+            self._turn_is_due = False
+            if self._inbox and not self._done.done():
+                self._turn_is_due = True
+                self._loop.call_soon(self._turn)
         except GonogoError as error:
             self.fail(error)
         except Exception as error:  # noqa: BLE001 - an unexpected exception in the core stops the run (law 4)

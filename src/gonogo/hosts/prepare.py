@@ -23,6 +23,7 @@ from gonogo.provider import Call, Provider
 from gonogo.providers.table import Table, UnknownType
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NO_FIELDS: frozenset[str] = frozenset()
 
 
 class Unprepared(Exception):  # noqa: N818 - the name says what happened
@@ -83,7 +84,8 @@ class Preparation:
     def prepare(self, card: Card, command: StartCall) -> Prepared:
         """One call. Raises Unprepared."""
         step, provider = card.step, card.provider
-        names = names_for(self._state, command.step, command.scope)
+        needed = provider.needs_names or config_is_rendered(card)
+        names = names_for(self._state, command.step, command.scope) if needed else _NOTHING
         inputs: dict[str, Any] = {}
         unset: tuple[str, ...] = ()
         config, env, key = card.config, card.env, None
@@ -120,6 +122,8 @@ class Preparation:
         templated = frozenset(
             name for name, value in step.config.items() if name in provider.templates and has_tags(value)
         )
+        if not (step.config or step.env or self._overlay or self._state.graph.plan.env):
+            return Card(step, provider, _NO_FIELDS, _checked(step, provider, _NOTHING), _NOTHING, _NOTHING)
         raw_env = {**self._state.graph.plan.env, **self._overlay, **step.env}
         texts = {name: as_text(value) for name, value in raw_env.items()}
         plain = not any(refers(text) or has_tags(text) for text in texts.values())
@@ -156,6 +160,11 @@ class Preparation:
         if isinstance(result, Failure):
             raise TemplateProblem(result.message)
         return source if result is None else as_text(result.value)
+
+
+def config_is_rendered(card: Card) -> bool:
+    """Whether something of the step must be rendered for each call."""
+    return card.config is None or card.env is None or card.step.idempotency_key is not None
 
 
 def key_of(intent: str) -> str:

@@ -58,5 +58,6 @@ PROVIDER = Provider(
     templates=frozenset({"message"}),
     aliases=("logger",),
     default_fanout="reduce",
+    inline=True,
     summary="says something to the person who watches",
 )

@@ -24,6 +24,7 @@ PROVIDER = Provider(
     run=run,
     effects="reads",
     default_fanout="reduce",
+    inline=True,
     needs_names=False,
     summary="does nothing; a place to route to",
 )
