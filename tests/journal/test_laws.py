@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +95,8 @@ def people(draw) -> list[Any]:
     return draw(st.lists(answer | st.just(CancelAsked()) | st.just(Resumed()), max_size=4))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=plans(), data=st.data())
 def test_any_run_ends_replays_alike_and_is_told_alike_from_its_lines(drive, plan: Plan, data) -> None:
     """Law 1 and spec D.4: the written records alone give the same decisions, view and story."""
