@@ -242,7 +242,14 @@ def test_keys_outside_of_our_scope_are_noted(warn: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["on_init: {run: [a]}", "compensate: a", "loop_budget: 3", "on_fail: {escalate: a}"]
+    "key",
+    [
+        "on_init: {run: [a]}",
+        "compensate: a",
+        "loop_budget: 3",
+        "on_fail: {escalate: a}",
+        "on_fail: {retry: {max: 1, count: separately}}",
+    ],
 )
 def test_keys_that_do_not_act_yet_say_so(warn: Any, refuse: Any, key: str) -> None:
     """Nothing is ignored silently; under strict it is an error."""
@@ -306,3 +313,9 @@ def test_a_reused_session_names_a_step(load_text: Any, refuse: Any, value: str, 
         assert [problem.code for problem in refuse(text)] == codes
     else:
         load_text(text)
+
+
+@pytest.mark.parametrize("key", ["seed: x", "clock: virtual", "max_ai_concurrency: 2"])
+def test_keys_of_the_file_that_do_not_act_yet_say_so(warn: Any, key: str) -> None:
+    """A.7: never silent."""
+    assert [problem.code for problem in warn(f"{key}\n{HEAD}  a: {{type: noop}}\n")] == ["key.not_yet"]

@@ -19,11 +19,16 @@ from gonogo.config.drafts import Draft, Providers, read_drafts, with_routing_def
 from gonogo.config.expressions import CompileExpressions, Expressions, Use
 from gonogo.config.nodes import Mapping, find, plain
 from gonogo.config.schema import top
-from gonogo.config.steps import StepCompiler, failure_conditions, schema_problem
+from gonogo.config.steps import StepCompiler, failure_conditions, not_yet, schema_problem
 from gonogo.config.validate import check
 from gonogo.core.plan import Limits, Plan, Step
 
 STEPS_MAX = 10_000
+_NOT_YET = {
+    "seed": "gonogo run --seed",
+    "clock": "tests have a clock of their own",
+    "max_ai_concurrency": "max_parallelism limits all steps",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,9 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     if len(steps_node.entries) > STEPS_MAX:
         notes.error("steps.many", f"{len(steps_node.entries)} steps; at most {STEPS_MAX}", ("steps",))
         return None
+    for key, advice in _NOT_YET.items():
+        if key in document.model_fields_set:
+            not_yet(key, (key,), advice, notes)
     drafts = read_drafts(steps_node, setting.providers, notes)
     expressions = Expressions(notes)
     names = frozenset(steps_node.entries)

@@ -36,7 +36,7 @@ def workflow_schema(providers: Providers) -> dict[str, Any]:
     _fill_in_steps(document)
     engine = definitions.pop(names[step.Step])
     definitions["Step"] = _step_schema(engine, [(one, definitions[names[one.config]]) for one in types])
-    return {"$schema": DIALECT, "title": "gonogo workflow", **document, "$defs": definitions}
+    return {"$schema": DIALECT, **document, "title": "gonogo workflow", "$defs": definitions}
 
 
 def _open_to_free_keys(noun: dict[str, Any]) -> dict[str, Any]:

@@ -208,14 +208,19 @@ class StepCompiler:
         self._check_reused_session(draft)
         for key, advice in _NOT_YET.items():
             if draft.written(key):
-                self._not_yet(key, (*draft.path, key), advice)
-        if draft.engine.on_fail is not None and draft.engine.on_fail.escalate is not None:
-            self._not_yet("escalate", (*draft.path, "on_fail", "escalate"), "use goto or run")
+                not_yet(key, (*draft.path, key), advice, self._notes)
+        block = draft.engine.on_fail
+        if block is not None and block.escalate is not None:
+            not_yet("escalate", (*draft.path, "on_fail", "escalate"), "use goto or run", self._notes)
+        if block is not None and block.retry is not None and block.retry.count == "separately":
+            path = (*draft.path, "on_fail", "retry", "count")
+            not_yet("count: separately", path, "attempts inside a call count against max", self._notes)
 
-    def _not_yet(self, key: str, path: Path, advice: str) -> None:
-        severity = "error" if self._notes.strict else "warning"
-        message = f"{key} doesn't act in this version"
-        self._notes.add_key(severity, "key.not_yet", message, path, advice)
+
+def not_yet(key: str, path: Path, advice: str, notes: Collector) -> None:
+    """A key that is understood and doesn't act: never silent, and an error under strict."""
+    severity = "error" if notes.strict else "warning"
+    notes.add_key(severity, "key.not_yet", f"{key} doesn't act in this version", path, advice)
 
 
 def _continues(draft: Draft) -> bool:

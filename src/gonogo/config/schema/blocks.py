@@ -66,7 +66,9 @@ class Backoff(Noun):
 class Retry(Noun):
     """Further attempts at a failed step."""
 
-    max: Count = Field(description="Further attempts after the first; capped by criticality (C.8).")
+    max: Count = Field(
+        description="Further attempts after the first; at most 2 for critical steps, 3 for others."
+    )
     backoff: Backoff | None = Field(default=None, description="Wait between attempts; none without it.")
     retry_on: list[Literal["transient", "logical"]] | None = Field(
         default=None, description="Classes of faults worth another attempt; transient when left out."
