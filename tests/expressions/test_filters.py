@@ -102,6 +102,7 @@ def test_a_shell_can_not_be_given_nul() -> None:
         shell_escape("a\0b")
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

@@ -13,7 +13,7 @@ JS = Path(worker.__file__).parent / "js"
 
 
 class NoMarker:
-    def set(self, index: int) -> None:
+    def set(self, index: int, limit_s: float) -> None:
         """Nobody watches."""
 
 

@@ -43,13 +43,13 @@ class Functions:
         self._next_number = 1
         self._dropped: list[str] = []
 
-    def compiled(self, source: str) -> Compiled:
+    def compiled(self, source: str, hints: Reading | None = None) -> Compiled:
         """The entry of `source`, made if need be. The child gets it with the next frame that uses it."""
         found = self._by_source.get(source)
         if found is not None:
             self._by_source.move_to_end(source)
             return found
-        made = _read(self._next_number, source)
+        made = _read(self._next_number, source, hints)
         self._next_number += 1
         self._by_source[source] = made
         if len(self._by_source) > FUNCTIONS_MAX:
@@ -73,9 +73,9 @@ class Functions:
             entry.sent = False
 
 
-def _read(number: int, source: str) -> Compiled:
+def _read(number: int, source: str, hints: Reading | None) -> Compiled:
     try:
-        reading, shaped = analyse(source, "value"), shape(source)
+        reading, shaped = hints or analyse(source, "value"), shape(source)
     except ExpressionProblem as problem:
         failure = Failure("syntax", problem.message, problem.line, problem.column)
         return Compiled(number, source, failure=failure)

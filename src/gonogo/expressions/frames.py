@@ -9,7 +9,6 @@ limit spec (run). Back: "" or `retire`, then one part for each `c` and `r`. Proc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,6 +32,8 @@ def encode_value(value: Any) -> str:
     try:
         return _ENCODER.encode(value).decode()
     except (UnicodeEncodeError, OverflowError, msgspec.ValidationError):
+        import json
+
         return json.dumps(value, default=_plain)
 
 
@@ -41,6 +42,8 @@ def decode_value(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except msgspec.DecodeError:
+        import json
+
         return json.loads(text)
 
 

@@ -11,16 +11,18 @@ import fcntl
 import mmap
 import os
 import select
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gonogo.errors import SandboxError
 from gonogo.expressions.frames import pack, unpack
+
+if TYPE_CHECKING:
+    import subprocess
 
 SPIN_S = 50e-6
 LOADING_S = 10.0
@@ -54,9 +56,16 @@ def engine_path() -> str:
 
 def _shared_page() -> tuple[int, mmap.mmap]:
     """A page of memory to share: its descriptor, never one of the standard three (a caller may have closed those)."""
-    with tempfile.TemporaryFile() as file:
-        file.truncate(mmap.PAGESIZE)
-        descriptor = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+    if hasattr(os, "memfd_create"):
+        file = os.memfd_create("gonogo-marker", os.MFD_CLOEXEC)
+    else:
+        import tempfile
+
+        file, name = tempfile.mkstemp()
+        os.unlink(name)
+    os.ftruncate(file, mmap.PAGESIZE)
+    descriptor = fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(file)
     return descriptor, mmap.mmap(descriptor, mmap.PAGESIZE)
 
 
@@ -77,6 +86,8 @@ class Child:
         os.set_blocking(self._from_child, False)
 
     def _start(self, engine: str, settings: list[str]) -> subprocess.Popen[bytes]:
+        import subprocess
+
         here = Path(__file__).parent
         marker = self._marker_file
         if not sys.executable:

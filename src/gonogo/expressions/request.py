@@ -51,7 +51,7 @@ class Request:
     `names` maps a name to its JSON value, looked up only if `source` reads it; a missing one is null.
     `outputs` and the other `LAZY_NAMES` are mappings by step. `memory` maps namespace to entries, and
     `$namespace` to the default one. `$status` {success, failure} and `$association` (text or null) feed the
-    helpers. Values must not change later on.
+    helpers. Values must not change later on. `hints` is what `analyse` said of `source`, where that is known.
     """
 
     source: str

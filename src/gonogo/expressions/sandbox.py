@@ -182,7 +182,7 @@ class Sandbox:
         """Those that can run: text that is no expression, or didn't compile, is settled here."""
         batch = []
         for each in pending:
-            each.compiled = self._functions.compiled(each.request.source)
+            each.compiled = self._functions.compiled(each.request.source, each.request.hints)
             if each.compiled.failure is not None:
                 results[each.index] = each.compiled.failure
             else:

@@ -30,6 +30,7 @@ HEAP_BYTES_PER_JSON_BYTE = 8
 MEASURE_EVERY_RUNS = 4096
 IDLE_ALARM_S = 0.0
 FRAME_ALARM_S = 60.0
+RUN_ALARM_S = 2.0
 BOOTSTRAP_LINE = 100_000
 ENGINE_IS_WRONG = 3
 SUSPICIOUS = ("!", '{"e":["InternalError"', '{"e":["thrown","null"')
@@ -42,7 +43,9 @@ def load_engine(path: str) -> Any:
     from _frozen_importlib_external import ExtensionFileLoader
 
     loader = ExtensionFileLoader("_quickjs", path)
-    module = loader.create_module(ModuleSpec("_quickjs", loader, origin=path))
+    spec = ModuleSpec("_quickjs", loader, origin=path)
+    module = loader.create_module(spec)
+    module.__spec__ = spec
     loader.exec_module(module)
     return module
 
@@ -149,6 +152,7 @@ class Engine:
         function = self._functions.get(number)
         if function is None:
             return ""  # it didn't compile, which this frame's reply already says
+        self._runs += 1
         self._limit(float(limit_s))
         if self._loaded_bytes:
             self._load()
@@ -157,6 +161,10 @@ class Engine:
         except self._errors as error:
             return "!" + (str(error) or type(error).__name__).replace("\0", " ")[:2000]
         return result
+
+    def due(self) -> bool:
+        """Whether it is time to look what has piled up."""
+        return self._runs >= MEASURE_EVERY_RUNS
 
     def worn_out(self) -> bool:
         """Whether something stays behind from evaluations, such as promise jobs: then a new process is due."""
@@ -191,12 +199,16 @@ class Engine:
 
 
 class Marker:
-    """Shared with the client: which run of the frame is under way and since when, for the client's kill."""
+    """Shared with the client: which run of the frame is under way and since when, for the client's kill.
+
+    Should the client be gone, nobody kills a hang; then the timer does, always later than the client would.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._cells = memoryview(mmap(descriptor, 4096)).cast("d")
 
-    def set(self, index: int) -> None:
+    def set(self, index: int, limit_s: float) -> None:
+        setitimer(ITIMER_REAL, limit_s + RUN_ALARM_S)
         self._cells[1] = time.monotonic()
         self._cells[0] = index
 
@@ -218,7 +230,7 @@ def answer(engine: Engine, marker: Marker, parts: list[str]) -> list[str]:
             if runs and time.monotonic() > ends:
                 out.append("")  # not run: the client sends it again in the next frame
                 continue
-            marker.set(runs)
+            marker.set(runs, float(arguments[2]))
             result = engine.run(*arguments)
             suspicious = suspicious or result.startswith(SUSPICIOUS)
             out.append(result)
@@ -233,8 +245,8 @@ def answer(engine: Engine, marker: Marker, parts: list[str]) -> list[str]:
             engine.forget(*arguments)
         else:
             engine.put(command, *arguments)
-    marker.set(-1)
-    if suspicious and engine.worn_out():
+    marker.set(-1, FRAME_ALARM_S)
+    if (suspicious or engine.due()) and engine.worn_out():
         out[0] = "retire"
     return out
 
@@ -272,7 +284,7 @@ def send_frame(text: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve frames until stdin ends. The timer ends this process should it spin after its client is gone."""
+    """Serve frames until stdin ends."""
     path, directory, now_ms, memory_bytes, characters, marker = arguments
     scripts = []
     for name in ("lockdown", "helpers", "mirror", "evaluate"):
