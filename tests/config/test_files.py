@@ -151,6 +151,8 @@ def test_YML_2_an_override_of_an_included_step_is_fine_and_noted(project: Path, 
         ("folder/link.yaml", "outside of the project"),
         ("default", "no bundled configuration"),
         ("missing.yaml", "no file"),
+        ("n" * 300, "no file"),
+        ("n" * 5000, "can't be a path"),
         ("real", "no file"),
     ],
 )
@@ -211,7 +213,24 @@ def test_many_files_are_limited(project: Path, refuse_file: Any) -> None:
     for number in range(9):
         write(project, **{f"f{number}": f"extends: [f{number + 1}.yaml, f{number + 1}.yaml]"})
     write(project, f9="steps: {s: {type: noop}}", gonogo="version: '1'\nextends: f0.yaml")
-    assert "extends.depth" in {problem.code for problem in refuse_file("gonogo.yaml")}
+    assert "file.many" in {problem.code for problem in refuse_file("gonogo.yaml")}
+
+
+def test_a_name_that_can_be_no_path_is_refused(project: Path, refuse_file: Any) -> None:
+    """YAML can write a NUL, no system can open it."""
+    write(project, gonogo="version: '1'\nextends: \"a\\0b\"\nsteps: {s: {type: noop}}")
+    assert refuse_file("gonogo.yaml")[0].code == "extends.refused"
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_large_files_are_limited_together(project: Path, refuse_file: Any, size: int) -> None:
+    """Each may have 4 MiB, all together twice that."""
+    text = "# " + "x" * (4 * 1024 * 1024 - 100) + "\nenv: {A: b}\n"
+    for number in range(size):
+        write(project, **{f"f{number}": text})
+    names = ", ".join(f"f{number}.yaml" for number in range(size))
+    write(project, gonogo=f"version: '1'\nextends: [{names}]\nsteps: {{s: {{type: noop}}}}")
+    assert refuse_file("gonogo.yaml")[0].code == "file.many"
 
 
 WORKFLOW = "version: '1'\nid: %s\ninputs: [{name: x}]\nsteps: {inner: {type: noop}}\n"

@@ -108,3 +108,16 @@ def test_templates_at_any_depth_of_a_field_are_checked(refuse: Any) -> None:
     """Headers are a map of templates."""
     text = "steps: {a: {type: http_client, url: 'http://localhost', headers: {A: '{{ x | nonsense }}'}}}"
     assert refuse(text)[0].path == "steps.a.headers.A"
+
+
+def test_a_template_deep_in_arguments_is_refused(refuse: Any) -> None:
+    """C.10 R3: only the arguments themselves are rendered; a template that stays text is never silent."""
+    text = "steps: {a: {type: noop, on_success: {run: [{step: a, with: {x: ['{{ output }}']}}]}}}"
+    assert [problem.code for problem in refuse(text)] == ["template.nested"]
+
+
+def test_what_templates_read_must_be_ordered_too(warn: Any) -> None:
+    """semantics.md 10."""
+    text = "steps: {a: {type: log, message: '{{ outputs.b.x }} {{ outputs.zz }}'}, b: {type: noop}}"
+    found = [problem.code for problem in warn(text)]
+    assert found == ["reference.unordered", "reference.unknown_output"]

@@ -223,7 +223,10 @@ def test_a_version_may_be_a_number(load_text: Any) -> None:
     load_text("version: 1.0\nsteps: {a: {type: noop}}\n")
 
 
-@pytest.mark.parametrize("name", ["a/b", "a#1", "a[0]", "a@b", "a|b", '"a\\u0007"', "' a'", "''", "k" * 101])
+@pytest.mark.parametrize(
+    "name",
+    ["a/b", "a#1", "a[0]", "a@b", "a|b", '"a\\u0007"', '"a\\u202e"', '"\\u200b"', "' a'", "''", "k" * 101],
+)
 def test_step_names_that_would_break_a_scope_are_refused(refuse: Any, name: str) -> None:
     """Scopes are text like `list#1[3]/inner#1[0]`."""
     assert refuse(f"{HEAD}  {name}: {{type: noop}}\n")[0].code == "step.name"

@@ -13,7 +13,7 @@ from gonogo.config import templates
 from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
-from gonogo.config.nodes import Scalar, find
+from gonogo.config.nodes import Scalar, find, texts
 from gonogo.config.schema.blocks import Fail, RunItem, Success
 from gonogo.config.schema.blocks import Retry as RetryNoun
 from gonogo.core.plan import Block, Criticality, Plan, Retry, Step, Target, Transition
@@ -81,6 +81,7 @@ class Actions:
         return tuple(made)
 
     def _run(self, item: RunItem, path: Path) -> Target:
+        self._refuse_deep_templates(item, path)
         plain_arguments = {
             key: value for key, value in item.with_.items() if not templates.is_template(value)
         }
@@ -91,6 +92,15 @@ class Actions:
         assert item.step is not None
         self.target_exists(item.step, (*path, "step"))
         return Target(item.step, plain_arguments, made)
+
+    def _refuse_deep_templates(self, item: RunItem, path: Path) -> None:
+        """Only the arguments themselves are rendered (C.10 R3); a template further in would stay as written."""
+        node = find(self.notes.root, (*path, "with"))
+        for below, scalar in texts(node) if node is not None else ():
+            if len(below) > 1 and templates.is_template(scalar.text):
+                message = "a template inside a list or map of arguments is not rendered"
+                at = (*path, "with", *below)
+                self.notes.error("template.nested", message, at, "make it an argument of its own")
 
     def _template(self, text: str, path: Path) -> int:
         node = find(self.notes.root, path)

@@ -24,7 +24,7 @@ from gonogo.provider import Call, Context, Outcome, Provider
 
 NAME_CHARS_MAX = 100
 # A scope is text like `list#1[3]/inner#1[0]`, dependencies are joined by `|`, `@` marks a wave.
-_NAME_FORBIDDEN = re.compile(r"[/#\[\]@|\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NAME_FORBIDDEN = re.compile(r"[/#\[\]@|]")
 _ENGINE_KEYS = frozenset(keys_of(Step))
 
 
@@ -84,10 +84,9 @@ def _check_name(name: str, notes: Collector) -> None:
         notes.add_key("error", "step.name", "a step's name can't be blank or start or end with a space", path)
     elif len(name) > NAME_CHARS_MAX:
         notes.add_key("error", "step.name", f"a step's name has at most {NAME_CHARS_MAX} characters", path)
-    elif found := _NAME_FORBIDDEN.search(name):
-        message = f"a step's name can't hold {shown(found.group())}"
-        suggestion = shown(_NAME_FORBIDDEN.sub("-", name)).strip("'")
-        notes.add_key("error", "step.name", message, path, suggestion)
+    elif wrong := [sign for sign in name if not sign.isprintable() or _NAME_FORBIDDEN.match(sign)]:
+        better = "".join("-" if sign in wrong else sign for sign in name)
+        notes.add_key("error", "step.name", f"a step's name can't hold {wrong[0]!r}", path, better)
 
 
 def _read(entry: Entry, node: Mapping, providers: Providers, notes: Collector) -> Draft | None:

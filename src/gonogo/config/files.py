@@ -20,7 +20,9 @@ from gonogo.errors import ConfigError, Place, Problem, UsageError
 NAMES = ("gonogo.yaml", "gonogo.yml", ".gonogo.yaml", ".gonogo.yml")
 OLDER_NAMES = ("visor.yaml", "visor.yml", ".visor.yaml", ".visor.yml")
 EXTENDS_DEPTH_MAX = 10
-FILES_MAX = 200
+PATH_BYTES_MAX = 4096
+FILES_MAX = 50
+FILES_BYTES_MAX = 2 * FILE_BYTES_MAX  # of all files of one load together
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Reader:
     root: Path
     shown_from: Path
     files: list[Path] = field(default_factory=list)
+    bytes_read: int = 0
 
     @staticmethod
     def for_file(path: Path) -> Reader:
@@ -94,6 +97,10 @@ class Reader:
                 "file.unreadable", f"{label} can't be read: {error.strerror or error}", label
             ) from None
         self.files.append(path)
+        self.bytes_read += len(data)
+        if self.bytes_read > FILES_BYTES_MAX or len(self.files) > FILES_MAX:
+            message = f"more than {FILES_MAX} files or {FILES_BYTES_MAX} bytes to read"
+            raise _refusal("file.many", message, label)
         return as_document(parse(data, label), label)
 
     def inside(self, path: Path) -> bool:
@@ -110,9 +117,11 @@ class Reader:
             refused = ("there is no bundled configuration", "name a file")
         elif folder is None:
             refused = ("a text that isn't a file can't name other files", None)
+        elif "\0" in text or len(os.fsencode(text)) > PATH_BYTES_MAX:
+            refused = (f"{shown(text)} can't be a path", None)
         elif not self.inside(folder / text):
             refused = (f"{shown(text)} is outside of the project", f"keep it below {self.root}")
-        elif not (folder / text).is_file():
+        elif not os.path.isfile(folder / text):
             refused = (f"there is no file {shown(text)}", None)
         if refused is not None or folder is None:
             message, advice = refused or ("", None)
@@ -143,8 +152,8 @@ class Reader:
             ring = " -> ".join(self.label(one) for one in (*chain[chain.index(real) :], real))
             notes.add_at("error", f"{key}.cycle", f"these files extend each other: {ring}", named, (key,))
             return None
-        if len(chain) > EXTENDS_DEPTH_MAX or len(self.files) >= FILES_MAX:
-            message = f"more than {EXTENDS_DEPTH_MAX} files deep or {FILES_MAX} files"
+        if len(chain) > EXTENDS_DEPTH_MAX:
+            message = f"more than {EXTENDS_DEPTH_MAX} files deep"
             notes.add_at("error", f"{key}.depth", message, named, (key,))
             return None
         document = self.read(path)

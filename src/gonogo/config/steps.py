@@ -182,7 +182,8 @@ class StepCompiler:
         for key in draft.config:
             node, path = draft.node.entries[key].node, (*draft.path, key)
             if key in provider.templates or key in provider.late_templates:
-                templates.check_field(node, path, self._notes)
+                for at, reading in templates.check_field(node, path, self._notes):
+                    self._expressions.uses.append((Use(at, draft.name, templates.TEMPLATE), reading))
             if key in shell and not draft.engine.allow_unescaped:
                 templates.refuse_unescaped(node, path, self._notes)
             if key in provider.expressions:

@@ -13,8 +13,13 @@ from gonogo.config.nodes import Node, Scalar, texts
 from gonogo.config.position import place_within
 from gonogo.expressions.analyse import Reading
 
+TEMPLATE = "template"
+
 # Fields whose text a shell reads. Everything else is passed on as data.
 SHELL_FIELDS = {"command": frozenset(("exec",))}
+
+
+Where = tuple[str | int, ...]
 
 
 def is_template(text: Any) -> bool:
@@ -22,11 +27,15 @@ def is_template(text: Any) -> bool:
     return isinstance(text, str) and ("{{" in text or "{%" in text)
 
 
-def check_field(node: Node, path: tuple[str | int, ...], notes: Collector) -> None:
-    """Report what is wrong with the templates in a field, at any depth."""
+def check_field(node: Node, path: Where, notes: Collector) -> list[tuple[Where, Reading]]:
+    """Report what is wrong with the templates in a field, at any depth; gives what the others read."""
+    found: list[tuple[Where, Reading]] = []
     for below, scalar in texts(node):
         if is_template(scalar.text):
-            check_text(scalar, (*path, *below), notes)
+            at = (*path, *below)
+            reading = check_text(scalar, at, notes)
+            found += [(at, reading)] if reading is not None else []
+    return found
 
 
 def check_text(scalar: Scalar, path: tuple[str | int, ...], notes: Collector) -> Reading | None:
