@@ -85,9 +85,10 @@ def _usage(session: Session, error: click.ClickException) -> int:
 
 
 def _config(session: Session, error: errors.ConfigError) -> int:
-    from gonogo.config.problems import data_of, text_of
+    from gonogo.cli.problems import problems_text
+    from gonogo.config.problems import data_of
 
-    session.output.complain(text_of(error.problems))
+    session.output.complain(problems_text(error.problems, session.output.side_style()))
     if error.advice:
         session.output.complain(f"  {error.advice}")
     more = {"problems": data_of(error.problems)}

@@ -160,11 +160,13 @@ def run_view(records: Sequence[Record], state: State | None = None) -> RunView:
     state = fold(records) if state is None else state
     tally = Tally(records, state.graph.steps)
     finished = state.finished
+    # A run that was interrupted and went on since isn't any more.
+    interrupted = state.interrupted and state.stopping in ("cancelled", "cancelled_hard")
     return RunView(
         run_id=state.run_id,
         verdict=finished.verdict if finished else None,
         because=finished.because if finished else (),
-        exit_code=exit_code(finished.verdict if finished else None, interrupted=state.interrupted),
+        exit_code=exit_code(finished.verdict if finished else None, interrupted=interrupted),
         event={"name": state.trigger.get("name")} if state.trigger else None,
         steps={
             name: _step(state, step) for name, step in state.graph.steps.items() if name in state.included
@@ -176,7 +178,7 @@ def run_view(records: Sequence[Record], state: State | None = None) -> RunView:
         excluded=state.excluded,
         waiting=tuple(_waiting(state.all_nodes())),
         parked=finished is not None and finished.parked,
-        interrupted=state.interrupted,
+        interrupted=interrupted,
         started_at_ms=state.started_at_ms,
         plan=state.graph.plan,
     )

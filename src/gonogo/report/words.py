@@ -46,7 +46,15 @@ def _items(step: StepView) -> str:
     passed = sum(item.outcome == "passed" for item in step.items)
     if passed == total:
         return count(total, "item")
-    first = next((item for item in step.items if item.outcome != "passed" and item.fault), None)
+    told = step.fault.message if step.fault else None
+    first = next(
+        (
+            item
+            for item in step.items
+            if item.outcome != "passed" and item.fault and item.fault.message != told
+        ),
+        None,
+    )
     cause = f" (#{first.index}: {brief(first.fault.message, 120)})" if first and first.fault else ""
     return f"{passed:,} of {count(total, 'item')} passed{cause}"
 

@@ -28,7 +28,8 @@ def COMMAND(  # noqa: N802 - what the group looks for
     Each problem comes with file:line:column, the line and what to write instead. Ends with 2 when there are errors;
     --safety strict turns warnings into errors.
     """
-    from gonogo.config.problems import data_of, text_of
+    from gonogo.cli.problems import problems_text
+    from gonogo.config.problems import data_of
     from gonogo.report.effective import effective
     from gonogo.report.formats import json_text
 
@@ -49,7 +50,7 @@ def COMMAND(  # noqa: N802 - what the group looks for
         session.output.result(json_text(whole, unicode=session.output.style().unicode))
         return 0
     if loaded.problems:
-        session.output.say(text_of(loaded.problems))
+        session.output.say(problems_text(loaded.problems, session.output.side_style()))
     if merged is not None:
         session.output.result(json_text(merged, unicode=session.output.style().unicode))
     else:
