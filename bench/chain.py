@@ -6,7 +6,6 @@ python -m bench.chain [--profile] [LENGTH…]      µs a step of a chain, then �
 from __future__ import annotations
 
 import argparse
-import asyncio
 import cProfile
 import pstats
 import tempfile
@@ -51,7 +50,7 @@ def engine_s(plan: Plan, folder: Path) -> float:
     """
     times: list[float] = []
     options = app.Options(runs=folder, sinks=(lambda record: times.append(time.process_time()),))
-    result = asyncio.run(app.start_run_async(plan, None, options))
+    result = app.start_run(plan, None, options)
     if result.verdict != "GO":
         raise SystemExit(f"{plan.name}: {result.verdict} {result.because}")
     return times[-1] - times[0]
