@@ -114,12 +114,14 @@ def test_to_json_is_json(value: Any) -> None:
     assert json.loads(to_json(value)) == value
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_text_is_written_as_it_is(text: str) -> None:
     """No escaping happens unless a filter asks for it."""
     assert as_text(text) == text
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_get_never_fails(path: str) -> None:
     """Any path on any value gives a value or null."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gonogo.expressions.frames import decode_value, encode_value, pack, unpack
@@ -17,18 +17,21 @@ PLAIN = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(PLAIN)
 def test_every_json_value_survives(value: object) -> None:
     """Integers of any size and text of any language included."""
     assert decode_value(encode_value(value)) == value
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("\ud83d\udc00")))
 def test_half_characters_are_escaped(text: str) -> None:
     """No value makes the pipe fail: the JSON is always UTF-8 without NUL."""
     assert b"\0" not in encode_value({"a": text}).encode()
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=1))
 def test_parts_survive_the_frame(parts: list[str]) -> None:
     """Length first, then the parts."""

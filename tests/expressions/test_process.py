@@ -110,3 +110,15 @@ def test_no_child_can_be_started_without_an_interpreter(monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
     with pytest.raises(SandboxError, match="can't be started"):
         Child(0.0, 64 << 20, 1000, 0.1)
+
+
+@pytest.mark.parametrize(
+    "cells", [(float("nan"), float("nan")), (1e300, 1e300), (0.0, float("inf")), (-5.0, -1.0)]
+)
+def test_a_child_that_was_taken_over_can_not_hold_the_client(
+    child: Child, cells: tuple[float, float]
+) -> None:
+    """Whatever stands in the shared page, the time left is finite and no more than loading and all runs may take."""
+    child.exchange(["2.0", *RUN], [1.0])
+    child._marker[0], child._marker[1] = cells
+    assert child._left_s([1.0]) <= process.LOADING_S + 1.0

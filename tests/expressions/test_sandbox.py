@@ -433,6 +433,27 @@ def test_async_batches_take_turns(sandbox: Sandbox) -> None:
     assert anyio.run(main) == {n: Value(value=n + 1) for n in range(20)}
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"v":1}',
+        "{",
+        '{"n":[["outputs","a"]]}',
+        '{"v":true,"m":[{"op":1}],"l":[]}',
+        '{"v":true,"m":[],"l":[5]}',
+        "[]",
+    ],
+)
+def test_a_child_that_was_taken_over_can_only_fail(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    """Answers to a condition that the child's own code would never give are failures, and none goes on for ever."""
+    with Sandbox(now_ms=0.0) as sandbox:
+        sandbox.evaluate([Request("true", "condition", {})])
+        monkeypatch.setattr(sandbox._child, "exchange", lambda parts, limits_s: ["", answer])
+        result = sandbox.evaluate([Request("true", "condition", {"outputs": {}})])[0]
+    assert isinstance(result, Failure)
+    assert result.kind == "crash"
+
+
 def test_cancelling_an_evaluation_leaves_the_sandbox_usable(sandbox: Sandbox) -> None:
     """The child is killed and started again; the next evaluation is right."""
 

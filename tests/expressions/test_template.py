@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gonogo.expressions.analyse import Reading
@@ -58,6 +58,7 @@ def test_values_are_written_plainly(text: str, expected: str) -> None:
     assert render(text) == expected
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_SEC_1_a_value_is_never_rendered_a_second_time(value: str) -> None:
     """SEC-1: whatever is in it, the text is the value itself."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from gonogo.expressions.frames import decode_value
 from gonogo.expressions.results import Failure, MemoryOp, Result, Value
@@ -37,8 +38,9 @@ def outcome(text: str, source: str, shape: Shape, limit_s: float) -> Result | Ne
     if "e" in said:
         name, message, stack = said["e"]
         return _thrown(name, message, stack, source, shape)
-    ops = tuple(_op(op) for op in said.get("m", ()))
-    return Value(value=said.get("v"), undefined="u" in said, memory=ops, logs=tuple(said.get("l", ())))
+    ops = msgspec.convert(said.get("m", []), tuple[MemoryOp, ...])
+    logs = msgspec.convert(said.get("l", []), tuple[str, ...])
+    return Value(value=said.get("v"), undefined="u" in said, memory=ops, logs=logs)
 
 
 def syntax_failure(complaints: str, source: str, shape: Shape) -> Failure:
@@ -57,10 +59,6 @@ def syntax_failure(complaints: str, source: str, shape: Shape) -> Failure:
 def limit_failure(limit_s: float) -> Failure:
     """The evaluation was ended for time."""
     return Failure("limit", f"the expression didn't end within {limit_s:g} s; make it do less")
-
-
-def _op(op: dict[str, Any]) -> MemoryOp:
-    return MemoryOp(op=op["op"], key=op["key"], value=op["value"], namespace=op["namespace"])
 
 
 def _stopped(text: str, source: str, shape: Shape, limit_s: float) -> Failure:

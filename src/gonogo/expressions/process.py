@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SPIN_S = 50e-6
 LOADING_S = 10.0
 LOOK_EVERY_S = 0.05  # the child says in shared memory when a run starts; that wakes nobody
+RUNS_MAX = 1_000_000
 REPLY_BYTES_MAX = 256 << 20
 ENGINE_IS_WRONG = 3
 _CHUNK_BYTES = 1 << 18
@@ -114,6 +115,7 @@ class Child:
                 cwd="/",
                 env={"TZ": "UTC"},
                 pass_fds=(marker,),
+                start_new_session=True,  # Ctrl-C is for the client, which decides what becomes of evaluations
             )
         except OSError as error:
             raise SandboxError(f"the expression sandbox can't be started: {error.strerror}") from error
@@ -207,15 +209,21 @@ class Child:
             return self._died(hung=False)
 
     def _died(self, *, hung: bool) -> Died:
-        run = int(self._marker[0])
-        return Died(run if run >= 0 else None, hung, self.kill())
+        return Died(self._run_under_way(), hung, self.kill())
+
+    def _run_under_way(self) -> int | None:
+        """What the marker says; the child may have been taken over, so any number may stand there."""
+        number = self._marker[0]
+        return int(number) if 0 <= number < RUNS_MAX else None
 
     def _left_s(self, limits_s: Sequence[float]) -> float:
         """Seconds until the run under way has used up its time on the wall clock."""
-        run = int(self._marker[0])
-        if 0 <= run < len(limits_s):
-            return self._marker[1] + limits_s[run] + self._grace_s - time.monotonic()
-        return max(self._sent_at, self._marker[1]) + LOADING_S - time.monotonic()
+        run, now = self._run_under_way(), time.monotonic()
+        since = self._marker[1] if self._sent_at <= self._marker[1] <= now else self._sent_at
+        last = self._sent_at + LOADING_S + sum(limits_s)
+        if run is not None and run < len(limits_s):
+            return min(since + limits_s[run] + self._grace_s, last) - now
+        return min(since + LOADING_S, last) - now
 
     def _pause(self, reads: list[int], writes: list[int], limits_s: Sequence[float]) -> Died | None:
         left_s = self._left_s(limits_s)

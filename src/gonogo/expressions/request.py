@@ -23,6 +23,7 @@ from gonogo.expressions.names import (
 from gonogo.expressions.slots import Slots
 
 FAULTS_MAX = 4
+TRIES_MAX = 2 * FAULTS_MAX
 NAMESPACE_DEFAULT = "default"
 HISTORY = "outputs_history"
 
@@ -79,8 +80,8 @@ class Pending:
     def wants_all(self) -> bool:
         return self._faults > FAULTS_MAX
 
-    def want(self, wanted: Iterable[tuple[str, str | None]]) -> None:
-        """Note what the run asked for; it is sent with the next try."""
+    def want(self, wanted: Iterable[tuple[str, str | None]]) -> bool:
+        """Note what the run asked for; it is sent with the next try. False once there is nothing left to send."""
         self._faults += 1
         for view, key in wanted:
             if view == "history":
@@ -89,6 +90,7 @@ class Pending:
                 self.keys.add(view)
             else:
                 self.extra.setdefault(view, set()).add(key)
+        return self._faults <= TRIES_MAX
 
 
 def spec_of(pending: Pending, slots: Slots) -> str:

@@ -27,11 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Failure", "Limits", "MemoryOp", "Request", "Result", "Sandbox", "Value"]
 
+UNREADABLE = Failure("crash", "the expression engine gave an answer that can't be read")
 RUNS_PER_FRAME_MAX = 1000
 DEATHS_WHILE_STARTING_MAX = 3
 
 Frame = tuple[list[str], list[float]]
 Conversation = Generator[Frame, Reply, None]
+
+
+def _checked(result: Result | Needs, kind: Kind) -> Result:
+    """What the child's own code would never answer is refused: it may have been taken over."""
+    if isinstance(result, Needs):
+        return UNREADABLE
+    if kind == "condition" and isinstance(result, Value) and not isinstance(result.value, bool):
+        return UNREADABLE
+    return result
 
 
 class Sandbox:
@@ -222,11 +232,10 @@ class Sandbox:
                 try:
                     result = outcome(text, each.compiled.source, each.compiled.shape, each.request.limit_s)
                 except (ValueError, KeyError, TypeError, AttributeError):
-                    result = Failure("crash", "the expression engine gave an answer that can't be read")
-                if isinstance(result, Needs):
-                    each.want(result.wanted)
-                else:
-                    results[each.index] = result
+                    result = UNREADABLE
+                if isinstance(result, Needs) and each.want(result.wanted):
+                    continue
+                results[each.index] = _checked(result, each.request.kind)
 
     def _blame(self, died: Died, batch: Sequence[Pending], results: list[Result | None], deaths: int) -> None:
         """Settle the run the child was at. All others run again, also what met a child that was dead already."""
