@@ -64,6 +64,7 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
     if isinstance(event, e.CallDone) and event.yields_memory:
         event = _with_output(event, result)
     node.result = event
+    node.effect = event.effect
 
 
 def _with_output(event: e.CallDone, output: Any) -> e.CallDone:

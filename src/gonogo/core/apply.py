@@ -14,6 +14,7 @@ from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
+from gonogo.core.dependencies import is_foreign
 from gonogo.core.graph import Graph
 from gonogo.core.items import items_of
 from gonogo.core.scope import child
@@ -264,6 +265,7 @@ def _drop_items(state: State, node: Node) -> None:
     scopes = state.nodes[node.step]
     for scope in [scope for scope in scopes if scope.startswith(items)]:
         item = scopes.pop(scope)
+        state.remediating.pop((node.step, scope), None)
         if not item.complete:
             state.open_nodes -= 1
         if item.execution:
@@ -328,6 +330,8 @@ def _routed(state: State, decision: d.Routed) -> None:
         node = node_for(state, step, scope)
         node.wave = decision.wave
         node.event = decision.event or node.event
+        if is_foreign(state, state.graph.steps[step], scope):
+            state.foreign.setdefault(step, {})[scope] = None
         asked_for = step == decision.target or decision.action == "run"
         node.requester = (decision.step, decision.scope) if asked_for else None
         if step == decision.target:
@@ -425,6 +429,7 @@ def _doubted(state: State, decision: d.Doubted) -> None:
 def _answered(state: State, decision: d.Answered) -> None:
     node = state.existing(decision.step, decision.scope)
     _forget_waits(state, node)
+    node.effect = "none" if decision.fault is not None else "done"
     if decision.fault is not None:
         node.result = e.CallFailed(at=state.at, call=0, fault=decision.fault)
     else:

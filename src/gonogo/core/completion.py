@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gonogo.core import decisions as d
-from gonogo.core import fanout, routing, scheduling, stopping
+from gonogo.core import contracts, fanout, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import group_parent, is_foreign
-from gonogo.core.scope import depth, prefix
+from gonogo.core.scope import depth, prefix, within
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn
 
@@ -31,7 +31,7 @@ def finish_group(turn: Turn, parent: Node) -> None:
     """on_finish speaks when a forEach step and all its map descendants in this scope are complete (semantics.md 8)."""
     if not parent.complete or parent.trigger is not None or not _group_complete(turn, parent):
         return
-    if parent.outcome == "skipped" or turn.state.stopping:
+    if parent.outcome == "skipped" or turn.state.stopping or contracts.is_superseded(turn.state, parent):
         routing.end_group(turn, parent)
     else:
         routing.begin(turn, parent, "on_finish")
@@ -55,6 +55,10 @@ def tell_dependents(turn: Turn, node: Node) -> None:
     for name in graph.dependents[node.step]:
         if foreign or level <= graph.common(node.step, name):
             _tell(turn, name, node.scope)
+        for scope in turn.state.foreign.get(name, ()):
+            inner = turn.state.node(name, scope)
+            if scope != node.scope and within(scope, node.scope) and inner is not None:
+                reconsider(turn, inner)
 
 
 def _tell(turn: Turn, name: str, scope: str) -> None:

@@ -191,7 +191,7 @@ def _in_doubt(turn: Turn, node: Node, event: e.CallDone | e.CallFailed) -> bool:
     return (
         isinstance(event, e.CallFailed)
         and event.effect == "unknown"
-        and not resuming.may_repeat(turn.step(node))
+        and not routing.may_repeat(turn.step(node))
     )
 
 

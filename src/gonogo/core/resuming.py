@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gonogo.core import decisions as d
-from gonogo.core import holds, scheduling, stopping
+from gonogo.core import holds, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
-from gonogo.core.plan import Step
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
 
@@ -71,14 +70,9 @@ def _look_again(turn: Turn, node: Node) -> None:
 def lost(turn: Turn, node: Node) -> None:
     """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6)."""
     step = turn.step(node)
-    if may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
+    if routing.may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
         stopping.end_waiting(turn, node, cancelled=True)
-    elif may_repeat(step):
+    elif routing.may_repeat(step):
         scheduling.call(turn, step, node.scope, again=True)
     else:
         holds.doubt(turn, node, "the run was interrupted during this call; nobody knows whether it was done")
-
-
-def may_repeat(step: Step) -> bool:
-    """Reading and idempotent calls, and those under a key the author gives because the far side honours it."""
-    return step.effects != "mutates" or step.idempotency_key is not None

@@ -16,7 +16,7 @@ from gonogo.core.budgets import loops_refusal
 from gonogo.core.dependencies import group_parent
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Issue
-from gonogo.core.plan import Block, Target
+from gonogo.core.plan import Block, Step, Target
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn, intent
 from gonogo.expressions.results import Result, Value
@@ -142,7 +142,7 @@ def route(
     """Make one route, if the loop budget allows it. Only a target that ran before counts as a loop."""
     state = turn.state
     before = state.node(target, scope)
-    reentry = before is not None and (before.execution > 0 or before.complete)
+    reentry = before is not None and (before.execution > 0 or before.outcome is not None)
     if reentry:
         refusal = loops_refusal(state, node, target)
         if refusal is not None:
@@ -210,11 +210,18 @@ def go_on(turn: Turn, node: Node) -> None:
 
 
 def wants_retry(turn: Turn, node: Node, block: Block) -> bool:
-    """True when attempts are left and the fault is of a class worth another (spec C.9 R5)."""
+    """True when attempts are left, the fault is of a class worth another (spec C.9 R5), and nothing is done twice."""
     retry = block.retry
     if node.trigger != "on_fail" or retry is None or node.fault is None:
         return False
+    if node.effect != "none" and not may_repeat(turn.step(node)):
+        return False
     return node.retries < retry.max and node.fault.fault_class in retry.on
+
+
+def may_repeat(step: Step) -> bool:
+    """Reading and idempotent calls, and those under a key the author gives because the far side honours it."""
+    return step.effects != "mutates" or step.idempotency_key is not None
 
 
 def back_off(turn: Turn, node: Node, block: Block) -> None:

@@ -8,7 +8,7 @@ from gonogo.core.budgets import runs_refusal
 from gonogo.core.dependencies import all_settled, first_refusal, group_parent, is_foreign, is_leaf
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Step
-from gonogo.core.scope import ROOT, depth, enclosing
+from gonogo.core.scope import ROOT, depth, enclosing, within
 from gonogo.core.state import Fan, Node, State
 from gonogo.core.turn import Turn
 
@@ -71,10 +71,18 @@ def expand(turn: Turn, step: Step, scope: str) -> None:
     parent = turn.state.node(source, scope)
     items = (parent.items or []) if parent is not None else []
     if parent is not None and items:
+        _take_back(turn, step, scope)
         turn.decide(d.Expanded(step.name, scope, parent.step, parent.execution, len(items)))
         turn.expanded.append(turn.state.existing(step.name, scope))
     else:
         skip(turn, step, scope, "forEach_empty", source)
+
+
+def _take_back(turn: Turn, step: Step, scope: str) -> None:
+    """Items that a route has queued already start through the fan-out's window, too."""
+    for item in list(turn.state.nodes[step.name]):
+        if item != scope and within(item, scope):
+            leave_queue(turn, step.name, item)
 
 
 def make_ready(turn: Turn, step: Step, scope: str, node: Node | None) -> None:

@@ -19,7 +19,7 @@ def end_when_over(turn: Turn) -> bool:
     state = turn.state
     if not state.quiet or turn.asks or len(turn.ready) or state.finished is not None:
         return False
-    if _wake_stuck(turn) or _skip_unrouted(turn):
+    if _wake_stuck(turn) or _skip_unrouted(turn) or _skip_unreachable(turn):
         return True
     waiting = tuple(
         _place(node) for node in state.all_nodes() if node.status in (life.HOLDING, life.IN_DOUBT)
@@ -52,6 +52,16 @@ def _skip_unrouted(turn: Turn) -> bool:
         if name in state.held_back and state.node(name, ROOT) is None and _is_missed(turn, name):
             reason = scheduling.stop_reason(state) or "not_routed"
             scheduling.skip(turn, turn.graph.steps[name], ROOT, reason)
+            return True
+    return False
+
+
+def _skip_unreachable(turn: Turn) -> bool:
+    """A step routed to inside an item waits in vain when what it depends on never runs in that item."""
+    for node in turn.state.all_nodes():
+        if node.status == life.PENDING and node.scope and node.requester is not None:
+            step = turn.step(node)
+            scheduling.skip(turn, step, node.scope, "unreachable", node.requester[0])
             return True
     return False
 

@@ -12,7 +12,7 @@ _FAN_FIELDS = ("active", "complete", "execution", "parent", "total")
 _RUN_FIELDS = (
     "run_id", "seed", "at", "started_at_ms", "trigger", "context", "inputs", "env", "arguments", "requested", "parent",
     "safe_mode", "included", "excluded", "held_back", "batches", "slots", "open_nodes", "last_call", "last_batch", "last_timer",
-    "last_wave", "loops", "trail", "breaches", "dropped", "run_issues", "memory", "memory_version", "history", "stopping", "stopped_by",
+    "last_wave", "loops", "trail", "breaches", "foreign", "dropped", "run_issues", "memory", "memory_version", "history", "stopping", "stopped_by",
     "cleanup_timer", "interrupted", "finished",
 )  # fmt: skip
 _PLACES = ("calls", "timers", "remediating")
