@@ -1,7 +1,7 @@
 """Build the sdist and the wheel, and try the wheel as a stranger would: in a fresh virtualenv, from the lock.
 
 Checks that the wheel holds every tracked file of src/gonogo (data files go missing silently otherwise) and
-that the installed command answers `--help`. Leaves the files in dist/.
+that the installed command helps, runs a workflow and starts a new one. Leaves the files in dist/.
 """
 
 from __future__ import annotations
@@ -36,15 +36,34 @@ def missing_files(wheel: Path) -> list[str]:
     return [name for name in tracked if name.removeprefix("src/") not in packed]
 
 
-def help_text(wheel: Path, folder: Path) -> str:
-    """Install the lock and the wheel into a fresh virtualenv in `folder`; what `gonogo --help` prints."""
+WORKFLOW = """\
+version: "1.0"
+steps:
+  first: {type: command, exec: "echo '[1,2]'", guarantee: "output.length === 2"}
+  last: {type: log, depends_on: first, message: "{{ outputs.first | size }}"}
+"""
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """Install the lock and the wheel into a fresh virtualenv in `folder`; the path of its `gonogo`."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     locked = ["--require-hashes", "--only-binary", ":all:", "-r", str(ROOT / "requirements" / "run.txt")]
     subprocess.run([*pip, *locked], check=True)
     subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
-    command = [str(folder / "bin" / "gonogo"), "--help"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    return folder / "bin" / "gonogo"
+
+
+def attempt(gonogo: Path, folder: Path) -> str:
+    """Show the help, run a workflow, start one from a template and validate it; the help."""
+    (folder / "gonogo.yaml").write_text(WORKFLOW)
+    command = [str(gonogo), "--help"]
+    text = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    subprocess.run([str(gonogo), "run"], cwd=folder, check=True)
+    (folder / "gonogo.yaml").unlink()
+    subprocess.run([str(gonogo), "init", "checks"], cwd=folder, check=True)
+    subprocess.run([str(gonogo), "validate"], cwd=folder, check=True)
+    return text
 
 
 def main() -> int:
@@ -54,8 +73,9 @@ def main() -> int:
     if missing:
         print(f"{wheel.name} lacks: {', '.join(missing)}", file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as folder:
-        text = help_text(wheel, Path(folder) / "venv")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = attempt(install(wheel, folder / "venv"), folder)
     print(text)
     return 0 if text.startswith("Usage: gonogo") else 1
 
