@@ -96,7 +96,7 @@ def test_a_disk_that_fills_up_stops_the_run_where_it_was(tmp_path: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": "", "PYTHONDONTWRITEBYTECODE": "1"},,
+        env={"PATH": "", "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert (done.returncode, done.stderr) == (2, "")
     assert "File too large" in done.stdout
