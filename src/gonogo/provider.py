@@ -114,11 +114,15 @@ Outcome = Done | Failed | Parked
 
 @dataclass(frozen=True, slots=True)
 class ChildResult:
-    """How a child run ended: verdict GO, NO-GO or HOLD, its outputs, and its worst fault if any."""
+    """How a child run ended: verdict GO, NO-GO or HOLD, its outputs, and its worst fault if any.
+
+    `outputs` is a mapping of names, or the bare output of a workflow of one step that declares none (spec
+    E.10 R2).
+    """
 
     run_id: str
     verdict: str
-    outputs: Mapping[str, Any]
+    outputs: Any
     fault: Fault | None = None
     waiting: Sequence[str] = ()
 

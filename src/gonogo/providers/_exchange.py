@@ -95,8 +95,7 @@ def _class_of(status: int) -> FaultClass:
 
 
 def _effect_of(response: Response) -> Effect:
-    """A refusal did nothing; so did a 503 that names a time to come back. Else the far side may have begun.
-    """
+    """A refusal did nothing; so did a 503 that names a time to come back. Else the far side may have begun."""
     if 400 <= response.status < 500 and response.status != 408:
         return "none"
     if response.status == 503 and "retry-after" in response.headers:

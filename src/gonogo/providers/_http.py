@@ -250,8 +250,7 @@ def _headers(request: Request, url: httpx2.URL) -> httpx2.Headers:
 
 
 async def _trust(url: httpx2.URL) -> ssl.SSLContext:
-    """Certificates of the system for https; for http a context that nothing uses, because it costs nothing.
-    """
+    """Certificates of the system for https; for http a context that nothing uses, because it costs nothing."""
     if url.scheme == "http":
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     import httpx2

@@ -120,10 +120,8 @@ def _child_failed(call: Call, child: ChildResult, meta: Mapping[str, Any]) -> Fa
     return Failed(failed, output=child.outputs, meta=meta, effect="unknown")
 
 
-def _mapped(mapping: Mapping[str, str] | None, outputs: Mapping[str, Any]) -> Any:
-    """Outputs under the names the mapping gives them; a path with dots reaches inside. A workflow of one step
-    gives that step's output, which may be no mapping.
-    """
+def _mapped(mapping: Mapping[str, str] | None, outputs: Any) -> Any:
+    """Outputs under the names the mapping gives them; a path with dots reaches inside."""
     if mapping is None:
         return dict(outputs) if isinstance(outputs, Mapping) else outputs
     if not isinstance(outputs, Mapping):
