@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,11 @@ Gonogo = Callable[..., Ended]
 
 
 @pytest.fixture
-def gonogo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gonogo:
+def gonogo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gonogo]:
     """`gonogo("run", "x.yaml")` in this process, in an empty folder. `terminal`: the streams are terminals."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "stdin", open(os.devnull))  # noqa: SIM115 - closed with the process
+    nothing = open(os.devnull)  # noqa: SIM115 - closed below
+    monkeypatch.setattr(sys, "stdin", nothing)
     for name in [*os.environ]:
         if name.startswith(("GITHUB_", "NO_COLOR")):
             monkeypatch.delenv(name)
@@ -71,7 +72,8 @@ def gonogo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gonogo:
         code = run(arguments, Session(Output(env, out, err), env, arguments))
         return Ended(code, out.getvalue(), err.getvalue())
 
-    return call
+    yield call
+    nothing.close()
 
 
 def process(*arguments: str, cwd: Path, **more: Any) -> Ended:

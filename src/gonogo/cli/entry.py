@@ -33,8 +33,12 @@ def run(arguments: Sequence[str], session: Session | None = None) -> int:
     try:
         code = Verbs().main(args=list(arguments), prog_name="gonogo", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, click.Abort):
-        return _end(session, "interrupted", "interrupted", None, INTERRUPTED)
+    except KeyboardInterrupt:
+        return _interrupted(session)
+    except click.Abort as error:
+        # Click says the same of the end of an input, which nobody asked for here.
+        cause = error.__cause__
+        return _bug(session, cause) if isinstance(cause, EOFError) else _interrupted(session)
     except click.ClickException as error:
         return _usage(session, error)
     except errors.ConfigError as error:
