@@ -16,6 +16,7 @@ import anyio
 import pytest
 from tests.expressions.conftest import NOW_MS, Evaluate
 
+from gonogo.errors import Bug
 from gonogo.expressions.names import HELPERS, KNOWN_NAMES
 from gonogo.expressions.results import Failure, MemoryOp, Value
 from gonogo.expressions.sandbox import Limits, Request, Sandbox
@@ -415,6 +416,19 @@ def test_async_evaluation_lets_other_tasks_run(sandbox: Sandbox) -> None:
     assert isinstance(result, Failure)
     assert result.kind == "limit"
     assert len(turns) > 5
+
+
+def test_a_blocking_call_inside_a_busy_event_loop_is_refused(sandbox: Sandbox) -> None:
+    """It would wait for itself."""
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(sandbox.evaluate_async, [Request("while (true);", "value", {}, 0.1)])
+            await anyio.sleep(0.02)
+            with pytest.raises(Bug, match="evaluate_async"):
+                sandbox.evaluate([Request("1", "value", {})])
+
+    anyio.run(main)
 
 
 def test_async_batches_take_turns(sandbox: Sandbox) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gonogo.errors import SandboxError
+from gonogo.errors import Bug, SandboxError
 from gonogo.expressions.compiled import Compiled, Functions
 from gonogo.expressions.names import Kind
 from gonogo.expressions.outcomes import Needs, limit_failure, outcome, syntax_failure
@@ -56,6 +57,7 @@ class Sandbox:
         self._limits = limits or Limits()
         self._lock = threading.Lock()
         self._async_lock: anyio.Lock | None = None
+        self._loop_thread: int | None = None
         self._child: Child | None = None
         self._functions = Functions()
         self._slots = Slots()
@@ -69,14 +71,14 @@ class Sandbox:
     def prepare(self, sources: Sequence[tuple[str, Kind]]) -> list[Failure | None]:
         """Compile all `sources` in one frame; returns for each what is wrong with it."""
         found: list[Failure | None] = [None] * len(sources)
-        with self._lock:
+        with self._alone():
             self._drive(self._compilation([source for source, _ in sources], found))
         return found
 
     def evaluate(self, requests: Sequence[Request]) -> list[Result]:
         """Evaluate all `requests`, in order; blocks."""
         results: list[Result | None] = [None] * len(requests)
-        with self._lock:
+        with self._alone():
             self._drive(self._evaluation(requests, results))
         return [result for result in results if result is not None]
 
@@ -90,16 +92,26 @@ class Sandbox:
         async with self._async_lock:
             while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - a thread is evaluating; it ends in time
                 await anyio.sleep(0.001)
+            self._loop_thread = threading.get_ident()
             try:
                 await self._drive_async(self._evaluation(requests, results))
             finally:
+                self._loop_thread = None
                 self._lock.release()
         return [result for result in results if result is not None]
 
     def close(self) -> None:
         """End the child; the next call would start another."""
-        with self._lock:
+        with self._alone():
             self._stop()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The lock for blocking calls; raises Bug where waiting would never end."""
+        if self._loop_thread == threading.get_ident():
+            raise Bug("a blocking call to the sandbox while its event loop evaluates; use evaluate_async")
+        with self._lock:
+            yield
 
     def _drive(self, conversation: Conversation) -> None:
         try:

@@ -54,7 +54,7 @@
     try {
       if (error instanceof Unusable) return ['Unusable', error.message, ''];
       if (error instanceof Error) {
-        return [String(error.name).slice(0, 100), String(error.message).slice(0, 2000), String(error.stack).slice(0, 2000)];
+        return [error.name, error.message, error.stack].map((part) => String(part).slice(0, 2000));
       }
       return ['thrown', (typeof error === 'object' ? json(error) : String(error)).slice(0, 2000), ''];
     } catch {

@@ -114,14 +114,18 @@
   replaceDate();
   guardArrays();
   defineProperty(Math, 'random', {
-    value: { random() { throw new TypeError('Math.random is not available: expressions give the same result each time'); } }.random,
+    value: {
+      random() { throw new TypeError('Math.random is not available: expressions give the same result each time'); },
+    }.random,
   });
   for (const key of ['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__']) {
     delete Object.prototype[key];
   }
   delete Error.captureStackTrace;
   delete Error.prepareStackTrace;
-  for (const prototype of functionPrototypes) refuse(prototype, 'constructor', 'constructors of functions are not available');
+  for (const prototype of functionPrototypes) {
+    refuse(prototype, 'constructor', 'constructors of functions are not available');
+  }
   delete functionPrototypes[0].caller;
   delete functionPrototypes[0].arguments;
   refuse(Object.prototype, '__proto__', '__proto__ is not available');

@@ -41,7 +41,8 @@
     if (Array.isArray(value)) return value.map(copy);
     const made = Object.create(Object.getPrototypeOf(value));
     for (const key of Object.keys(value)) {
-      Object.defineProperty(made, key, { value: copy(value[key]), writable: true, enumerable: true, configurable: true });
+      const inner = copy(value[key]);
+      Object.defineProperty(made, key, { value: inner, writable: true, enumerable: true, configurable: true });
     }
     return made;
   };
@@ -165,8 +166,14 @@
         return had;
       },
       clear(space) {
-        if (space === undefined || space === null) { cleared = true; changed.clear(); } else changed.set(String(space), {});
-        record('clear', null, null, space === undefined || space === null ? null : String(space));
+        const one = space === undefined || space === null ? null : String(space);
+        if (one === null) {
+          cleared = true;
+          changed.clear();
+        } else {
+          changed.set(one, {});
+        }
+        record('clear', null, null, one);
       },
     };
     if (current().kind === 'condition') {
