@@ -31,7 +31,8 @@ def run_files(kept: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
     def run(files: dict[str, str], **given: object) -> RunResult:
         for name, text in files.items():
             (home / name).write_text(f'version: "1.0"\n{text}')
-        return app.start_run(app.load(home / "main.yaml"), options=app.Options(runs=kept, **given))  # type: ignore[arg-type]
+        options = app.Options(**{"runs": kept, **given})  # type: ignore[arg-type]
+        return app.start_run(app.load(home / "main.yaml"), options=options)
 
     return run
 
@@ -202,3 +203,16 @@ def test_overrides_change_the_childs_steps(run_files: Callable[..., RunResult]) 
         }
     )
     assert result.output("call") == 2
+
+
+def test_a_child_whose_host_died_before_its_first_record_begins(
+    run_files: Callable[..., RunResult], tmp_path: Path
+) -> None:
+    """An empty journal means that nothing was begun."""
+    runs = JsonlRuns(tmp_path / "runs")
+    parked = run_files(HOLDING, runs=runs)
+    (child,) = [run_id for run_id in runs.ids() if run_id != parked.run_id]
+    (tmp_path / "runs" / child / "journal.jsonl").write_bytes(b"")
+    again = app.resume_run(parked.run_id, app.Options(runs=runs))
+    assert again.verdict == "HOLD"
+    assert len(runs.read(child).records) > 1

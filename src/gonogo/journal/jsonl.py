@@ -129,9 +129,13 @@ class JsonlRuns(Runs):
         try:
             descriptor = files.open_file(path, _APPEND | os.O_CREAT | os.O_EXCL)
         except FileExistsError:
-            raise JournalError(
-                f"there is a run {path.parent.name} already", advice="'gonogo resume' goes on with it"
-            ) from None
+            descriptor = files.open_file(path, _APPEND)
+            if os.fstat(descriptor).st_size:
+                os.close(descriptor)
+                raise JournalError(
+                    f"there is a run {path.parent.name} already", advice="'gonogo resume' goes on with it"
+                ) from None
+            # Its first host died before its first record: nothing was begun, and the lock is ours.
         if self.durability != "none":
             files.sync_folder(path.parent)
             files.sync_folder(self.folder)
