@@ -14,6 +14,7 @@ from gonogo.config.position import place_within
 from gonogo.expressions.analyse import Reading
 
 TEMPLATE = "template"
+TEMPLATE_CHARS_MAX = 256 * 1024
 
 # Fields whose text a shell reads. Everything else is passed on as data.
 SHELL_FIELDS = {"command": frozenset(("exec",))}
@@ -42,6 +43,10 @@ def check_text(scalar: Scalar, path: tuple[str | int, ...], notes: Collector) ->
     """Report what is wrong with one template; returns what it reads, None when it can't be read."""
     from gonogo.expressions import template
 
+    if len(scalar.text) > TEMPLATE_CHARS_MAX:
+        message = f"a template of {len(scalar.text)} characters; at most {TEMPLATE_CHARS_MAX}"
+        notes.add_at("error", "template.size", message, scalar, path)
+        return None
     problems = template.check(scalar.text)
     for problem in problems:
         place = place_within(scalar, problem.line, problem.column)
@@ -51,14 +56,16 @@ def check_text(scalar: Scalar, path: tuple[str | int, ...], notes: Collector) ->
 
 def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) -> None:
     """Report template tags that paste data into a shell's text (SEC-1, architecture.md law 6)."""
-    if not isinstance(node, Scalar) or not is_template(node.text):
+    if not isinstance(node, Scalar) or not is_template(node.text) or len(node.text) > TEMPLATE_CHARS_MAX:
         return
     from gonogo.config import shell
     from gonogo.expressions import template
 
-    if template.check(node.text):
-        return
-    for name in dict.fromkeys(template.unescaped(node.text)):
+    try:
+        written = template.unescaped(node.text)
+    except template.TemplateProblem:
+        return  # reported by `check_field`
+    for name in dict.fromkeys(written):
         message = f"{shown(name)} would reach the shell as code"
         advice = f'write {{{{ {name} | shell_escape }}}}, or pass it by env and use "$NAME"'
         notes.error("template.unescaped", message, path, advice)
