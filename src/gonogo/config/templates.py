@@ -60,10 +60,11 @@ def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) 
         return
     from gonogo.config import shell
     from gonogo.expressions import template
+    from gonogo.expressions.results import TemplateProblem
 
     try:
         written = template.unescaped(node.text)
-    except template.TemplateProblem:
+    except TemplateProblem:
         return  # reported by `check_field`
     for name in dict.fromkeys(written):
         message = f"{shown(name)} would reach the shell as code"
