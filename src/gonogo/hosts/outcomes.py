@@ -126,9 +126,7 @@ class Outcomes:
             return output
         for path in step.secret_outputs:
             output = _without(output, path.split("."))
-        output = self._redactor.value(output)
-        # The items of a fan-out must be at hand, so a list to fan out over stays in the state whatever its size.
-        return output if step.for_each else self._kept(output)
+        return self._redactor.value(output)
 
     def _kept(self, value: Any) -> Any:
         value = self._redactor.value(value)

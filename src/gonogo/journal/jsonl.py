@@ -19,8 +19,8 @@ from pathlib import Path
 from gonogo.errors import Bug, JournalError
 from gonogo.journal import files
 from gonogo.journal.blobs import FileBlobs
-from gonogo.journal.codec import encode_line
 from gonogo.journal.inbox import FileInbox
+from gonogo.journal.large import all_put_back, line_of
 from gonogo.journal.lines import Parsed, parse
 from gonogo.journal.records import Record
 from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id
@@ -94,7 +94,11 @@ class JsonlRuns(Runs):
             data = files.read_file(path)
         parsed = parse(data, path)
         note = f"the last line of {path} is incomplete and was left out ({len(parsed.torn)} bytes)"
-        return Loaded(parsed.records, (note,) if parsed.torn else ())
+        notes = (note,) if parsed.torn else ()
+        try:
+            return Loaded(all_put_back(parsed.records, self.blobs(run_id)), notes)
+        except JournalError as error:
+            return Loaded(parsed.records, (*notes, error.message))
 
     def blobs(self, run_id: str) -> FileBlobs:
         """The run's large values, for reading."""
@@ -213,7 +217,7 @@ class JsonlJournal(RunJournal):
         with files.system_errors("read", self.path):
             data = files.read_file(self.path)
         parsed = parse(data, self.path)
-        self.records = parsed.records
+        self.records = all_put_back(parsed.records, self._blobs)
         self._size_bytes = parsed.whole_bytes
         self._next_seq = parsed.records[-1].seq + 1
         with files.system_errors("mend", self.path):
@@ -237,7 +241,7 @@ class JsonlJournal(RunJournal):
 
     def _line(self, record: Record) -> bytes:
         try:
-            return encode_line(record)
+            return line_of(record, self._blobs)
         except (TypeError, ValueError, RecursionError) as error:
             raise Bug(f"run {self.run_id}: record {record.seq} was not normalised: {error}") from error
 

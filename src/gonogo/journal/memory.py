@@ -13,8 +13,9 @@ import msgspec
 
 from gonogo.errors import Bug, JournalError, RunLocked
 from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
-from gonogo.journal.codec import decode_line, encode_line
+from gonogo.journal.codec import decode_line
 from gonogo.journal.inbox import normalise_request
+from gonogo.journal.large import all_put_back, line_of
 from gonogo.journal.normalise import to_json
 from gonogo.journal.records import Record
 from gonogo.journal.store import Blobs, Inbox, Loaded, Request, RunJournal, Runs, check_run_id
@@ -80,7 +81,7 @@ class _Run:
         self.writer: MemoryJournal | None = None
 
     def records(self) -> list[Record]:
-        return [decode_line(line) for line in self.lines]
+        return all_put_back([decode_line(line) for line in self.lines], self.blobs)
 
 
 class MemoryRuns(Runs):
@@ -150,7 +151,7 @@ class MemoryJournal(RunJournal):
             if due is not None and record.seq != due:
                 raise Bug(f"run {self.run_id}: record {record.seq} came where {due} was due")
             due = record.seq + 1
-        self._run.lines.extend(map(encode_line, records))
+        self._run.lines.extend(line_of(record, self._run.blobs) for record in records)
 
     def close(self) -> None:
         """Let others write. May be called twice."""

@@ -21,13 +21,14 @@ class Record(Struct, frozen=True, omit_defaults=True):
     """One event with its decisions. `seq` counts from the first record of the run without gaps.
 
     `at` is Unix time in seconds when the record was made: for people. Nothing decides by it; the run's clock
-    is `event.at`.
+    is `event.at`. `apart` names the event's field that a line holds as a reference to a blob (large.py).
     """
 
     seq: int
     at: float
     event: AnyEvent
     decisions: tuple[AnyDecision, ...] = ()
+    apart: str = ""
 
 
 def format_version(record: Record) -> int | None:

@@ -21,6 +21,8 @@ from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Plan, Step
 from gonogo.core.scope import index_of
 from gonogo.core.state import Node, State
+from gonogo.core.values import output_of
+from gonogo.journal.large import shown
 from gonogo.journal.records import Record
 from gonogo.journal.statistics import Tally, milliseconds, nodes_of, statistics
 
@@ -192,7 +194,7 @@ def exit_code(verdict: str | None, *, interrupted: bool = False) -> int:
 def _step(state: State, step: Step) -> StepView:
     nodes = nodes_of(state, step.name)
     node = nodes[0] if nodes and not nodes[0].scope else None
-    items = _items(nodes)
+    items = _items(state, nodes)
     outcome, reason = _outcome(node, nodes)
     return StepView(
         name=step.name,
@@ -200,7 +202,7 @@ def _step(state: State, step: Step) -> StepView:
         reason=reason,
         attempts=sum(one.attempts for one in nodes),
         runs=node.execution if node else max((item.execution for item in nodes), default=0),
-        output=_output(node),
+        output=_output(node, state),
         issues=tuple(issue for one in nodes for issue in one.issues),
         fault=next((one.fault for one in nodes if one.fault is not None), None),
         duration_ms=_duration_ms(state, node),
@@ -211,12 +213,12 @@ def _step(state: State, step: Step) -> StepView:
     )
 
 
-def _items(nodes: list[Node]) -> tuple[ItemView, ...]:
+def _items(state: State, nodes: list[Node]) -> tuple[ItemView, ...]:
     """The innermost items: of a fan-out within a fan-out each has its own scope."""
-    return tuple(_item(node) for node in nodes if node.scope and node.fan is None)
+    return tuple(_item(state, node) for node in nodes if node.scope and node.fan is None)
 
 
-def _item(node: Node) -> ItemView:
+def _item(state: State, node: Node) -> ItemView:
     outcome, reason = _outcome(node, [node])
     return ItemView(
         index=index_of(node.scope),
@@ -224,7 +226,7 @@ def _item(node: Node) -> ItemView:
         outcome=outcome,
         reason=reason,
         attempts=node.attempts,
-        output=_output(node),
+        output=_output(node, state),
         issues=node.issues,
         fault=node.fault,
     )
@@ -257,8 +259,11 @@ def _outcome_of_items(items: list[Node]) -> tuple[str, str | None]:
     return worst.outcome or "skipped", worst.reason
 
 
-def _output(node: Node | None) -> Any:
-    return None if node is None or node.output is UNSET or node.fan is not None else node.output
+def _output(node: Node | None, state: State) -> Any:
+    """A fan-out's output is the list of its items' outputs, as expressions see it."""
+    if node is None or (node.fan is None and node.output is UNSET):
+        return None
+    return shown(output_of(node, state) if node.fan is not None else node.output)
 
 
 def _duration_ms(state: State, node: Node | None) -> int:

@@ -1,0 +1,59 @@
+"""Large outputs in records: kept apart as blobs when a line is written, put back when it is read.
+
+State, expressions, templates and fan-outs always have the whole value; only the line stays small. Which value was kept
+apart is said by the record (`apart`), so that an output which merely looks like a reference stays what it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, structs
+
+from gonogo.core.events import CallDone, CallFailed
+from gonogo.errors import JournalError
+from gonogo.journal.blobs import BLOB_BYTES, is_reference, reference
+from gonogo.journal.codec import encode_line
+from gonogo.journal.normalise import to_json
+from gonogo.journal.records import Record
+from gonogo.journal.store import Blobs
+
+OUTPUT = "output"
+
+
+def line_of(record: Record, blobs: Blobs) -> bytes:
+    """The record's line; a long one has its output kept apart. Raises as `encode_line`, and JournalError."""
+    line = encode_line(record)
+    return line if len(line) <= BLOB_BYTES else encode_line(kept_apart(record, blobs))
+
+
+def kept_apart(record: Record, blobs: Blobs) -> Record:
+    """The record with a large output replaced by a reference to it."""
+    event = record.event
+    if not isinstance(event, CallDone | CallFailed) or event.output is UNSET:
+        return record
+    kept = blobs.put(event.output)
+    if kept is event.output:
+        return record
+    return structs.replace(record, event=structs.replace(event, output=kept), apart=OUTPUT)
+
+
+def put_back(record: Record, blobs: Blobs) -> Record:
+    """The record as it was decided upon. Raises JournalError when what was kept apart is gone or changed."""
+    event = record.event
+    if record.apart != OUTPUT or not isinstance(event, CallDone | CallFailed):
+        return record
+    if not is_reference(event.output):
+        raise JournalError(f"record {record.seq} says that its output is kept apart, but names no blob")
+    return structs.replace(record, event=structs.replace(event, output=blobs.get(event.output)), apart="")
+
+
+def all_put_back(records: list[Record], blobs: Blobs) -> list[Record]:
+    """Every record as it was decided upon. Raises JournalError."""
+    return [put_back(record, blobs) if record.apart else record for record in records]
+
+
+def shown(value: Any) -> Any:
+    """A value for a report: a large one as its reference, with the first characters (cli.md)."""
+    data = to_json(value)
+    return value if len(data) <= BLOB_BYTES else reference(value, data)
