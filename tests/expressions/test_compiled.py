@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gonogo.expressions.analyse import Reading
 from gonogo.expressions.compiled import FUNCTIONS_MAX, Functions
 
 
@@ -13,6 +14,12 @@ def test_an_expression_is_read_once() -> None:
     assert found.keys == {"outputs": ("a", "b")}
     assert (found.reads_status, found.reads_association) == (True, False)
     assert functions.compiled(found.source) is found
+
+
+def test_a_reading_that_is_known_is_not_made_again() -> None:
+    """Hints decide what is given, unless they are blank."""
+    assert Functions().compiled("item", Reading(names=("index",))).parameters == ("index",)
+    assert Functions().compiled("item", Reading()).parameters == ("item",)
 
 
 def test_text_that_is_no_expression_fails_without_the_engine() -> None:

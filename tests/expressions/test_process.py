@@ -71,6 +71,13 @@ def test_a_dead_child_is_told(child: Child) -> None:
     assert child.exchange(["2.0", *RUN], [1.0]) == Died(run=None, hung=False, exit_code=-9)
 
 
+def test_an_interrupt_from_the_terminal_is_the_clients_business(child: Child) -> None:
+    """EXP-4: Ctrl-C reaches the whole group; the child goes on, and its client decides."""
+    child.exchange(["2.0", *RUN], [1.0])
+    os.kill(child._process.pid, 2)
+    assert child.exchange(["2.0", *RUN], [1.0]) == ["", "", '{"v":2}']
+
+
 def test_killing_lets_go_of_every_descriptor() -> None:
     """Many restarts leave nothing open."""
     descriptors = Path("/proc/self/fd")

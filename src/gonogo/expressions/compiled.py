@@ -75,7 +75,9 @@ class Functions:
 
 def _read(number: int, source: str, hints: Reading | None) -> Compiled:
     try:
-        reading, shaped = hints or analyse(source, "value"), shape(source)
+        # A reading without names costs little to make again, and may be a blank.
+        reading = hints if hints is not None and hints.names else analyse(source, "value")
+        shaped = shape(source)
     except ExpressionProblem as problem:
         failure = Failure("syntax", problem.message, problem.line, problem.column)
         return Compiled(number, source, failure=failure)

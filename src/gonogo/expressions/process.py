@@ -115,7 +115,6 @@ class Child:
                 cwd="/",
                 env={"TZ": "UTC"},
                 pass_fds=(marker,),
-                start_new_session=True,  # Ctrl-C is for the client, which decides what becomes of evaluations
             )
         except OSError as error:
             raise SandboxError(f"the expression sandbox can't be started: {error.strerror}") from error

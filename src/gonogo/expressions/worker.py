@@ -13,7 +13,7 @@ import resource
 import select
 import sys
 import time
-from _signal import ITIMER_REAL, setitimer  # type: ignore[import-not-found]
+from _signal import ITIMER_REAL, SIG_IGN, SIGINT, setitimer, signal  # type: ignore[import-not-found]
 from mmap import mmap
 from posix import read, sched_yield, set_blocking, write
 
@@ -284,7 +284,8 @@ def send_frame(text: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve frames until stdin ends."""
+    """Serve frames until stdin ends. Ctrl-C is for the client, which decides what becomes of evaluations."""
+    signal(SIGINT, SIG_IGN)
     path, directory, now_ms, memory_bytes, characters, marker = arguments
     scripts = []
     for name in ("lockdown", "helpers", "mirror", "evaluate"):

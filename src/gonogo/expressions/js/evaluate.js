@@ -1,7 +1,6 @@
 // Runs one compiled expression and turns what comes out into a short text for the host: `t` or `f` for a
 // condition that changed and logged nothing, else JSON: {v} value, {u} undefined, {e} error, {n} data needed;
-// {m} memory, {l} logs. `limits` and `mirror` come from the other files through the host, never through a
-// global.
+// {m} memory, {l} logs. The three other scripts are handed in by the host, never found through a global.
 (lockdown, makeHelpers, makeMirror, resultCharactersMaxText) => {
   'use strict';
   const { apply } = Reflect;
