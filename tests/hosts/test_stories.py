@@ -152,12 +152,16 @@ steps:
     assert result.fault.message.startswith("n: ")
 
 
-def test_a_large_output_goes_to_a_blob(go: Go, runs: Runs) -> None:
-    """Architecture 2.7: above 256 KiB the state holds a reference with a preview."""
-    result = go("steps:\n  big: {type: script, content: \"return 'x'.repeat(300000)\"}\n")
-    reference = result.output("big")
-    assert reference["bytes"] == 300_002
-    assert runs.blobs(result.run_id).get(reference) == "x" * 300_000
+def test_a_large_output_is_whole_for_those_who_read_it(go: Go, runs: Runs) -> None:
+    """Architecture 2.7: above 256 KiB only the journal's line holds a reference; state and records have it all."""
+    result = go("""
+steps:
+  big: {type: script, content: "return 'x'.repeat(300000)"}
+  size: {type: script, content: "return outputs.big.length", depends_on: big}
+""")
+    assert result.output("size") == 300_000
+    done = [record.event for record in records_of(runs, result) if isinstance(record.event, CallDone)]
+    assert done[0].output == "x" * 300_000
 
 
 def test_a_map_runs_over_a_large_list(go: Go) -> None:

@@ -47,6 +47,7 @@ POLL_S = 0.5
 TURNS_MAX = 32
 """Turns in a row before timers and signals get their turn; steps that never wait bring the next one at once."""
 _RETURNS = (CallDone, CallFailed, CallParked)
+_REQUESTS = (AnswerGiven, CancelAsked)
 
 
 class RunLoop:
@@ -78,6 +79,7 @@ class RunLoop:
         self._seq = journal.records[-1].seq + 1 if journal.records else 0
         self._seen = requests_in(journal.records)
         self._mutating: set[int] = set()
+        self._must_sync = False
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._batches: set[asyncio.Task[None]] = set()
         self._patience: asyncio.TimerHandle | None = None
@@ -174,69 +176,82 @@ class RunLoop:
     def _work(self, events: Sequence[AnyEvent]) -> None:
         records: list[Record] = []
         commands: list[Command] = []
-        sync = False
+        self._must_sync = False
         now_s = time.time()
+        seq = self._seq
+        state = self.state
         try:
             for event in events:
                 if self.evaluations.in_use:
                     self.evaluations.state_moves()
-                step = advance(self.state, event)
-                records.append(Record(self._seq + len(records), now_s, event, step.decisions))
-                sync = self._matters(event) or sync
-                for command in step.commands:
-                    if isinstance(command, Evaluate):
-                        self.evaluations.capture(self.state, command)
-                    elif isinstance(command, StartCall) and command.effects == "mutates":
-                        self._mutating.add(command.call)
-                        sync = True
-                commands.extend(step.commands)
-                if self._is_over:
+                step = advance(state, event)
+                records.append(Record(seq, now_s, event, step.decisions))
+                seq += 1
+                if self._mutating or type(event) in _REQUESTS:
+                    self._note_event(event)
+                if step.commands:
+                    commands += step.commands
+                    self._note_commands(step.commands)
+                if state.finished is not None and not state.finished.parked:
                     break  # what came later came too late
         finally:
-            self._append(records, sync)
+            self._append(records)
         self._hand_out(commands)
 
-    def _matters(self, event: AnyEvent) -> bool:
-        """Whether an event must be durable: what became of a mutating call, or a request that will be
-        forgotten."""
-        if self._mutating and isinstance(event, _RETURNS) and event.call in self._mutating:
+    def _note_event(self, event: AnyEvent) -> None:
+        """What became of a mutating call must be durable, and so must a request that will be forgotten."""
+        if isinstance(event, _RETURNS) and event.call in self._mutating:
             self._mutating.discard(event.call)
-            return True
-        return isinstance(event, AnswerGiven | CancelAsked) and bool(event.request)
+            self._must_sync = True
+        elif isinstance(event, _REQUESTS) and event.request:
+            self._must_sync = True
 
-    @property
-    def _is_over(self) -> bool:
-        return self.state.finished is not None and not self.state.finished.parked
+    def _note_commands(self, commands: Sequence[Command]) -> None:
+        """Names are taken hold of before the state moves on; the intent of a mutating call must be durable."""
+        for command in commands:
+            if type(command) is Evaluate:
+                self.evaluations.capture(self.state, command)
+            elif type(command) is StartCall and command.effects == "mutates":
+                self._mutating.add(command.call)
+                self._must_sync = True
 
-    def _append(self, records: list[Record], sync: bool) -> None:
+    def _append(self, records: list[Record]) -> None:
         if not records:
             return
-        self.journal.append(records, sync=sync)
+        self.journal.append(records, sync=self._must_sync)
         self._seq += len(records)
-        for record in records:
-            if isinstance(record.event, AnswerGiven | CancelAsked) and record.event.request:
-                self.journal.inbox.done(record.event.request)
         for sink in self.around.sinks:
             for record in records:
                 try:
                     sink(record)
                 except Exception:  # noqa: BLE001, S112 - watching never changes a run
                     continue
+        if self._must_sync:
+            self._forget_requests(records)
+
+    def _forget_requests(self, records: Sequence[Record]) -> None:
+        """The journal holds them now."""
+        for record in records:
+            if isinstance(record.event, _REQUESTS) and record.event.request:
+                self.journal.inbox.done(record.event.request)
 
     # --- commands
 
     def _hand_out(self, commands: Sequence[Command]) -> None:
-        stopped = {each.call for each in commands if isinstance(each, StopCall)}
+        stopped = {each.call for each in commands if type(each) is StopCall}
         for command in commands:
-            if isinstance(command, StartCall) and command.call in stopped:
+            if stopped and type(command) is StartCall and command.call in stopped:
                 self._calls.refuse(command)
             else:
                 _PERFORM[type(command)](self, command)
-        if self._is_over:
+        finished = self.state.finished
+        if finished is None:
+            if self._patience is not None:
+                self._stop_waiting()
+            if not self._inbox:
+                self._check_alive()
+        elif not finished.parked:
             self._finish()
-        elif self.state.finished is None:
-            self._stop_waiting()
-            self._check_alive()
 
     def _start_call(self, command: StartCall) -> None:
         self._calls.start(command)
@@ -347,5 +362,5 @@ def requests_in(records: Sequence[Record]) -> set[str]:
     return {
         record.event.request
         for record in records
-        if isinstance(record.event, AnswerGiven | CancelAsked) and record.event.request
+        if isinstance(record.event, _REQUESTS) and record.event.request
     }

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from gonogo.core.commands import StartCall
 from gonogo.core.faults import Fault
@@ -34,8 +33,7 @@ class Unprepared(Exception):  # noqa: N818 - the name says what happened
         self.fault = fault
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """What is the same for all calls of a step. `config` and `env` are None when they must be rendered each
     time."""
 
@@ -47,8 +45,7 @@ class Card:
     raw_env: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A call, the inputs that were rendered for it, and variables its texts name that aren't set."""
 
     call: Call
@@ -73,6 +70,7 @@ class Preparation:
         self._environment = environment
         self._overlay = overlay
         self._cards: dict[str, Card] = {}
+        self._empty_configs: dict[str, Any] = {}
 
     def card(self, step: Step) -> Card:
         """The card of a step. Raises Unprepared when its type can't be used."""
@@ -123,12 +121,19 @@ class Preparation:
             name for name, value in step.config.items() if name in provider.templates and has_tags(value)
         )
         if not (step.config or step.env or self._overlay or self._state.graph.plan.env):
-            return Card(step, provider, _NO_FIELDS, _checked(step, provider, _NOTHING), _NOTHING, _NOTHING)
+            return Card(step, provider, _NO_FIELDS, self._empty_config(step, provider), _NOTHING, _NOTHING)
         raw_env = {**self._state.graph.plan.env, **self._overlay, **step.env}
         texts = {name: as_text(value) for name, value in raw_env.items()}
         plain = not any(refers(text) or has_tags(text) for text in texts.values())
         config = None if templated else _checked(step, provider, step.config)
         return Card(step, provider, templated, config, texts if plain else None, texts)
+
+    def _empty_config(self, step: Step, provider: Provider) -> Any:
+        """The config of a step that says nothing; it is frozen, so one does for all of its type."""
+        config = self._empty_configs.get(step.type)
+        if config is None:
+            config = self._empty_configs[step.type] = _checked(step, provider, _NOTHING)
+        return config
 
     def _config(self, card: Card, names: Mapping[str, Any], inputs: dict[str, Any]) -> Any:
         """The config rendered, and checked again: what a template gave may not fit. Rendered texts are
