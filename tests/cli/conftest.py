@@ -41,7 +41,7 @@ class Ended:
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def isatty(self) -> bool:
         return True
@@ -50,7 +50,7 @@ class Terminal(io.StringIO):
 class Pipe(io.StringIO):
     """A stream that isn't one."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
 
 Gonogo = Callable[..., Ended]

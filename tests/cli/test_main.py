@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cli.conftest import COMMAND, process
 
 from gonogo.cli.main import VERBS, group, help_text
-from tests.cli.conftest import COMMAND, process
 
 
 def test_every_verb_in_the_table_has_a_command() -> None:

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.cli.conftest import COMMAND, QUIET_ENVIRONMENT, Gonogo, process, write
 
 FAILING = """
