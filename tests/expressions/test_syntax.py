@@ -40,6 +40,14 @@ def test_a_template_is_refused_where_its_braces_begin() -> None:
     assert (problem.value.line, problem.value.column) == (2, 7)
 
 
+def test_absurd_nesting_is_refused_before_parsing() -> None:
+    """Depth counts, not number; brackets in strings are text."""
+    refuse_what_is_no_expression("[[1],[2]]," * 1000)
+    refuse_what_is_no_expression("'" + "(" * 1000 + "'")
+    with pytest.raises(ExpressionProblem, match="nested at most 500"):
+        refuse_what_is_no_expression("(" * 501 + "1" + ")" * 501)
+
+
 def test_places_count_characters_not_bytes() -> None:
     """From 1, also after text that takes several bytes."""
     assert place_of("é😀x\nöy".encode(), len("é😀x\nö".encode())) == (2, 2)

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 SOURCE_BYTES_MAX = 256 * 1024
+NESTING_MAX = 500
 
 _STRINGS_AND_COMMENTS = re.compile(
     r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|//[^\n]*|/\*.*?\*/""", re.DOTALL
 )
+_BRACKETS = re.compile(r"[()\[\]{}]")
 _BRACES = re.compile(r"\$?\{\{|\{%")
 
 
@@ -70,6 +72,7 @@ def refuse_what_is_no_expression(source: str) -> None:
     """
     if not source.strip():
         raise ExpressionProblem("expected an expression, found nothing; write `true` or leave the key out")
+    _refuse_absurd_nesting(source)
     if "{{" not in source and "{%" not in source:
         return
     bare = _STRINGS_AND_COMMENTS.sub(lambda found: " " * len(found.group()), source)
@@ -82,6 +85,19 @@ def refuse_what_is_no_expression(source: str) -> None:
         before.count("\n") + 1,
         braces.start() - (before.rfind("\n") + 1) + 1,
     )
+
+
+def _refuse_absurd_nesting(source: str) -> None:
+    """Before anything parses it: both parsers are slow on tens of thousands of open brackets."""
+    if sum(map(source.count, "([{")) <= NESTING_MAX:
+        return
+    depth = 0
+    for found in _BRACKETS.finditer(_STRINGS_AND_COMMENTS.sub("", source)):
+        depth += 1 if found.group() in "([{" else -1
+        if depth > NESTING_MAX:
+            raise ExpressionProblem(
+                f"expected brackets nested at most {NESTING_MAX} deep; split the expression"
+            )
 
 
 def place_of(source: bytes, offset: int) -> tuple[int, int]:
