@@ -330,3 +330,14 @@ def test_a_file_outside_of_git_may_use_its_own_folder(
     write(tmp_path, base="steps: {s: {type: noop}}")
     write(folder, gonogo="version: '1'\nextends: ../base.yaml\nsteps: {s: {type: noop}}")
     assert "outside" in refuse_file(folder / "gonogo.yaml")[0].message
+
+
+def test_problems_of_the_file_itself_come_first(project: Path, refuse_file: Any) -> None:
+    """Then those of the files it takes in, each by line."""
+    write(
+        project,
+        base="steps:\n  s:\n    type: noop\n    x: 1\n",
+        gonogo="version: '1'\nextends: base.yaml\nsteps:\n  s: {group: g}\n  t: {type: noop, y: 1}\nzz: 1\n",
+    )
+    places = [(problem.place.file, problem.place.line) for problem in refuse_file("gonogo.yaml")]
+    assert places == [("gonogo.yaml", 5), ("gonogo.yaml", 6), ("base.yaml", 4)]

@@ -50,6 +50,7 @@ class Collector:
         self.strict = strict
         self.found: list[Problem] = []
         self._left_out = 0
+        self._first_file = root.source.file
 
     def add(self, severity: str, code: str, message: str, path: Path, suggestion: str | None = None) -> None:
         """A problem at the value under `path`, or at the nearest place above it."""
@@ -116,20 +117,19 @@ class Collector:
         return any(problem.severity == "error" for problem in self.found)
 
     def sorted(self) -> tuple[Problem, ...]:
-        """Everything found, without repeats, by file and line."""
+        """Everything found, without repeats, by file (the one that was asked for first) and line."""
         unique = list(dict.fromkeys(self.found))
         if self._left_out:
             last = unique[-1]
             unique[-1] = replace(last, message=f"{last.message} (and {self._left_out} more problems)")
-        first_seen = {
-            file: index for index, file in enumerate(dict.fromkeys(p.place.file for p in unique if p.place))
-        }
+        files = [self._first_file, *(problem.place.file for problem in unique if problem.place)]
+        rank = {file: index for index, file in enumerate(dict.fromkeys(files))}
 
         def order(problem: Problem) -> tuple[int, int, int, int]:
             place = problem.place
             if place is None:
                 return (0, 0, 0, _ORDER[problem.severity])
-            return (first_seen[place.file], place.line, place.column, _ORDER[problem.severity])
+            return (rank[place.file], place.line, place.column, _ORDER[problem.severity])
 
         return tuple(sorted(unique, key=order))
 

@@ -78,15 +78,21 @@ def _document(root: Mapping, notes: Collector) -> top.Document | None:
             notes.add_key("info", "key.out_of_scope", f"{key} is accepted and does nothing here", (key,))
         elif key != "steps":
             data[key] = plain(entry.node)
-    if "version" not in data:
-        notes.error("key.missing", "the key 'version' is missing", (), 'add version: "1.0" at the top')
-        data["version"] = "1.0"
+    if not notes.failed:  # else a file it extends couldn't be used, and may be what would be missed here
+        _check_complete(root, notes)
+    data.setdefault("version", "1.0")
+    return check(top.Document, data, notes, ())
+
+
+def _check_complete(root: Mapping, notes: Collector) -> None:
+    """A version and steps (A.6)."""
     steps = root.get("steps")
+    if "version" not in root.entries:
+        notes.error("key.missing", "the key 'version' is missing", (), 'add version: "1.0" at the top')
     if steps is None:
         notes.error("key.missing", "the key 'steps' is missing: there is nothing to run", (), "add steps:")
     elif not isinstance(steps, Mapping) or not steps.entries:
         notes.error("value.type", "expected a mapping of at least one step by name", ("steps",))
-    return check(top.Document, data, notes, ())
 
 
 def _plan(
