@@ -51,6 +51,10 @@ def run(arguments: Sequence[str], session: Session | None = None) -> int:
         return _bug(session, error)
 
 
+def _interrupted(session: Session) -> int:
+    return _end(session, "interrupted", "interrupted", None, INTERRUPTED)
+
+
 def _end(session: Session, code: str, message: str, advice: str | None, exit_code: int, **more: Any) -> int:
     """Tell it, in the way that was asked for."""
     session.output.complain(f"gonogo: {message}")
