@@ -166,15 +166,16 @@ class Context(Protocol):
 class Provider:
     """A step type.
 
-    `config`: pydantic model of the type's own keys. `templates`: names of config fields whose texts (at any
-    depth) are Liquid and rendered before the call; `late_templates`: those the provider renders itself,
-    because they see what the call gave (`transform` sees `output`): checked at load, not rendered by the
-    host. `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`:
-    what a call with this config does outside; None means it can't be known and counts as repeatable
+    `config`: pydantic model of the type's own keys. `templates`: names of config fields whose texts (at
+    any depth) are Liquid and rendered before the call; `late_templates`: those the provider renders
+    itself, because they see what the call gave (`transform` sees `output`): checked at load, not rendered
+    by the host. `references`: names of config fields in whose texts `${{ env.X }}`, `${X}` and `$X` stand
+    for variables of the environment, secrets included (spec E.6); never of fields that a shell reads.
+    `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`: what
+    a call with this config does outside; None means it can't be known and counts as repeatable
     ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
     host only backs it up. `inline`: `run` never waits for anything, so that no task is needed for it.
-    `needs_names`: False when `call.names` is never read, so that the host need not
-    build it.
+    `needs_names`: False when `call.names` is never read, so that the host need not build it.
     """
 
     name: str
@@ -183,6 +184,7 @@ class Provider:
     effects: Effects | Callable[[Any], Effects] = "idempotent"
     templates: frozenset[str] = frozenset()
     late_templates: frozenset[str] = frozenset()
+    references: frozenset[str] = frozenset()
     expressions: Mapping[str, str] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     default_fanout: str = "map"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from gonogo import app
 from gonogo.core.events import RunStarted
@@ -69,6 +71,7 @@ def everything(
         "CONFIG_SECRET": DOCUMENT,
         "ODD_PASSWORD": ODD,
         "SHORT_TOKEN": "a",
+        "API_WORD": "swordfish-9",
     }.items():
         monkeypatch.setenv(name, value)
 
@@ -231,3 +234,28 @@ def test_variables_given_for_a_run_hold_after_a_resume(
     result = app.answer_run(parked.run_id, "ask", "yes", options=app.Options(runs=tmp_path / "runs"))
     assert result is not None
     assert result.output("show") == "blue"
+
+
+def test_a_header_gets_its_secret_and_the_record_its_name(
+    everything: Callable[[str], tuple[RunResult, str, list[LogLine]]], httpserver: HTTPServer
+) -> None:
+    """E.6 R1: references in a request are filled in at the last moment; the journal holds the reference."""
+    seen: list[str] = []
+
+    def answer(request: Request) -> Response:
+        seen.append(request.headers.get("X-Auth", ""))
+        return Response("fine")
+
+    httpserver.expect_request("/x").respond_with_handler(answer)
+    result, written, _ = everything(f"""
+env: {{WHO: you}}
+steps:
+  call:
+    type: http_client
+    url: {httpserver.url_for("/x")}
+    headers: {{X-Auth: "Bearer ${{API_WORD}} for {{{{ env.WHO }}}}"}}
+""")
+    assert result.output("call") == "fine"
+    assert seen == ["Bearer swordfish-9 for you"]
+    assert "swordfish-9" not in written
+    assert "Bearer ${API_WORD} for you" in written

@@ -114,7 +114,7 @@ def test_an_unset_reference_is_told(go: Go, logged: list[LogLine]) -> None:
     """E.1 D: unresolved is a warning."""
     go('steps:\n  show: {type: command, exec: "true", env: {D: "$NOT_SET_HERE"}}\n')
     assert [line.text for line in logged if line.level == "warn"] == [
-        "env names NOT_SET_HERE, which isn't set; the text stays as written"
+        "NOT_SET_HERE is named, but isn't set; the text stays as written"
     ]
 
 

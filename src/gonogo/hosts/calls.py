@@ -182,7 +182,7 @@ class Calls:
     def _context(self, flight: Flight, prepared: Prepared) -> Context:
         context = self._context_for(flight.command, flight.step)
         for name in prepared.unset:
-            context.log("warn", f"env names {name}, which isn't set; the text stays as written")
+            context.log("warn", f"{name} is named, but isn't set; the text stays as written")
         return context
 
     async def _performed(self, flight: Flight, card: Card, prepared: Prepared) -> Outcome:

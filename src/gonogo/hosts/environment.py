@@ -50,6 +50,11 @@ def refers(text: str) -> bool:
     return "$" in text
 
 
+def without_references(text: str) -> str:
+    """The text as a template engine should judge it: `${{ env.X }}` is a reference, no tag that reads data."""
+    return _REFERENCE.sub("", text)
+
+
 def fill_in(
     text: str, environment: Mapping[str, str], render: Callable[[str], str] | None = None
 ) -> tuple[str, tuple[str, ...]]:

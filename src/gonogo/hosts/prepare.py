@@ -6,7 +6,7 @@ Whatever can't be prepared is a failure of the step before anything was started 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,7 +16,8 @@ from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.core.values import names_for
 from gonogo.expressions.results import Failure, TemplateProblem
-from gonogo.hosts.environment import as_text, fill_in, refers
+from gonogo.hosts.environment import as_text, refers
+from gonogo.hosts.filling import Filling, has_references, reads_data
 from gonogo.hosts.templates import Templates, has_tags
 from gonogo.provider import Call, Provider
 from gonogo.providers.table import Table, UnknownType
@@ -40,6 +41,7 @@ class Card(NamedTuple):
     step: Step
     provider: Provider
     templated: frozenset[str]
+    filled: frozenset[str]
     config: Any
     env: Mapping[str, str] | None
     raw_env: Mapping[str, str]
@@ -88,10 +90,12 @@ class Preparation:
         unset: tuple[str, ...] = ()
         config, env, key = card.config, card.env, None
         try:
-            if config is None:
-                config = self._config(card, names, inputs)
-            if env is None:
-                env, unset = self._env(card, names)
+            if config is None or env is None:
+                filling = Filling(self._templates, self._environment, names)
+                config = self._config(card, filling, inputs) if config is None else config
+                env = self._env(card, filling) if env is None else env
+                unset = tuple(filling.unset)
+                self._refuse_unset(step, unset)
             if step.idempotency_key is not None:
                 key = self._key(step.idempotency_key, names)
         except TemplateProblem as problem:
@@ -117,16 +121,22 @@ class Preparation:
             provider = self._table.get(step.type)
         except UnknownType as problem:
             raise Unprepared(_fault(step, "provider.unknown", "provider/unknown", str(problem))) from problem
-        templated = frozenset(
-            name for name, value in step.config.items() if name in provider.templates and has_tags(value)
-        )
         if not (step.config or step.env or self._overlay or self._state.graph.plan.env):
-            return Card(step, provider, _NO_FIELDS, self._empty_config(step, provider), _NOTHING, _NOTHING)
+            config = self._empty_config(step, provider)
+            return Card(step, provider, _NO_FIELDS, _NO_FIELDS, config, _NOTHING, _NOTHING)
+        rendered = {
+            name for name, value in step.config.items() if name in provider.templates and has_tags(value)
+        }
+        templated = frozenset(
+            name for name in rendered if name not in provider.references or reads_data(step.config[name])
+        )
+        referring = {name for name in provider.references if has_references(step.config.get(name))}
         raw_env = {**self._state.graph.plan.env, **self._overlay, **step.env}
         texts = {name: as_text(value) for name, value in raw_env.items()}
         plain = not any(refers(text) or has_tags(text) for text in texts.values())
-        config = None if templated else _checked(step, provider, step.config)
-        return Card(step, provider, templated, config, texts if plain else None, texts)
+        config = None if rendered or referring else _checked(step, provider, step.config)
+        filled = frozenset(rendered | referring)
+        return Card(step, provider, templated, filled, config, texts if plain else None, texts)
 
     def _empty_config(self, step: Step, provider: Provider) -> Any:
         """The config of a step that says nothing; it is frozen, so one does for all of its type."""
@@ -135,29 +145,26 @@ class Preparation:
             config = self._empty_configs[step.type] = _checked(step, provider, _NOTHING)
         return config
 
-    def _config(self, card: Card, names: Mapping[str, Any], inputs: dict[str, Any]) -> Any:
-        """The config rendered, and checked again: what a template gave may not fit. Rendered texts are
-        inputs."""
-        rendered = dict(card.step.config)
-        for name in sorted(card.templated):
-            rendered[name] = inputs[name] = self._templates.within(rendered[name], names)
-        return _checked(card.step, card.provider, rendered)
+    def _config(self, card: Card, filling: Filling, inputs: dict[str, Any]) -> Any:
+        """The config filled in, and checked again: what a template gave may not fit. `inputs` is for the record."""
+        made = dict(card.step.config)
+        for name in sorted(card.filled):
+            made[name], inputs[name] = filling.value(made[name], references=name in card.provider.references)
+        return _checked(card.step, card.provider, made)
 
-    def _env(self, card: Card, names: Mapping[str, Any]) -> tuple[dict[str, str], tuple[str, ...]]:
-        made: dict[str, str] = {}
-        unset: list[str] = []
-        for name, text in card.raw_env.items():
-            if name in self._overlay and name not in card.step.env:
-                made[name] = text  # given for this run, as it is
-                continue
-            render = (lambda marked: self._templates.text(marked, names)) if has_tags(text) else None
-            made[name], missing = fill_in(text, self._environment, render)
-            unset.extend(missing)
-        if unset and self._state.graph.plan.safety == "strict":
-            listed = ", ".join(dict.fromkeys(unset))
-            message = f"env names what isn't set: {listed}; set it, or write a default in the shell"
-            raise Unprepared(_fault(card.step, "env.unset", "env/unset", message))
-        return made, tuple(dict.fromkeys(unset))
+    def _env(self, card: Card, filling: Filling) -> dict[str, str]:
+        """Variables given for this run stay as they are; those of the workflow and the step are filled in."""
+        return {
+            name: text if name in self._overlay and name not in card.step.env else filling.text(text)
+            for name, text in card.raw_env.items()
+        }
+
+    def _refuse_unset(self, step: Step, unset: Iterable[str]) -> None:
+        """Under strict safety a reference to nothing fails the step (spec E.1 D); else it is a warning."""
+        listed = ", ".join(unset)
+        if listed and self._state.graph.plan.safety == "strict":
+            message = f"these variables are named, but aren't set: {listed}"
+            raise Unprepared(_fault(step, "env.unset", "env/unset", message))
 
     def _key(self, expression: int, names: Mapping[str, Any]) -> str:
         source = self._state.graph.plan.expressions[expression].source

@@ -64,6 +64,7 @@ PROVIDER = Provider(
     run=run,
     effects="mutates",
     templates=frozenset({"url", "body", "headers"}),
+    references=frozenset({"url", "body", "headers"}),
     default_timeout_s=DEFAULT_TIMEOUT_S,
     own_timeout=True,
     needs_names=False,

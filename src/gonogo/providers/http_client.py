@@ -228,6 +228,7 @@ PROVIDER = Provider(
     effects=effects,
     templates=frozenset({*_URL_FIELDS, "headers", "body", "output_file"}),
     late_templates=frozenset({"transform"}),
+    references=frozenset({*_URL_FIELDS, "headers", "body"}),
     expressions={"transform_js": "value"},
     default_timeout_s=DEFAULT_TIMEOUT_S,
     own_timeout=True,

@@ -1,0 +1,72 @@
+"""Fills in the texts of a step right before a call: templates from the run's names, references from the environment.
+
+Two results each: what the call gets, and what its record shows, in which references stay names (architecture.md 2.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gonogo.hosts.environment import fill_in, refers, without_references
+from gonogo.hosts.templates import Templates, has_tags
+
+
+def texts_in(value: Any) -> list[str]:
+    """Every text in a value, at any depth."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for part in value.values() for text in texts_in(part)]
+    return [text for part in value for text in texts_in(part)] if isinstance(value, list | tuple) else []
+
+
+def reads_data(value: Any) -> bool:
+    """Whether a template in the value reads data of the run; a reference to the environment doesn't."""
+    return any(has_tags(without_references(text)) for text in texts_in(value))
+
+
+def has_references(value: Any) -> bool:
+    """Whether a text in the value may name a variable."""
+    return any(refers(text) for text in texts_in(value))
+
+
+class Filling:
+    """Fills in texts under some names. `unset` gathers variables that were named but aren't set."""
+
+    def __init__(
+        self, templates: Templates, environment: Mapping[str, str], names: Mapping[str, Any]
+    ) -> None:
+        self._templates = templates
+        self._environment = environment
+        self._names = names
+        self.unset: dict[str, None] = {}
+
+    def text(self, text: str) -> str:
+        """A text with references and templates. Raises TemplateProblem."""
+        filled, missing = fill_in(text, self._environment, self._renderer(text))
+        self.unset.update(dict.fromkeys(missing))
+        return filled
+
+    def value(self, value: Any, *, references: bool) -> tuple[Any, Any]:
+        """A value for the call and for the record, at any depth. Raises TemplateProblem."""
+        if isinstance(value, str):
+            return self._both(value, references=references)
+        if isinstance(value, dict):
+            pairs = {key: self.value(part, references=references) for key, part in value.items()}
+            return {k: pair[0] for k, pair in pairs.items()}, {k: pair[1] for k, pair in pairs.items()}
+        if isinstance(value, list | tuple):
+            both = [self.value(part, references=references) for part in value]
+            return [pair[0] for pair in both], [pair[1] for pair in both]
+        return value, value
+
+    def _both(self, text: str, *, references: bool) -> tuple[str, str]:
+        if not (references and refers(text)):
+            rendered = self._templates.text(text, self._names)
+            return rendered, rendered
+        return self.text(text), fill_in(text, {}, self._renderer(text))[0]
+
+    def _renderer(self, text: str) -> Any:
+        if not has_tags(without_references(text)):
+            return None
+        return lambda marked: self._templates.text(marked, self._names)
