@@ -51,6 +51,7 @@ class _Reader:
     stack: list[str] = field(default_factory=lambda: ["bare"])
     command_start: int = 0
     lost: bool = False
+    in_case: bool = False
     heredocs: list[tuple[str, bool]] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -116,7 +117,7 @@ class _Reader:
         elif here == "(":
             self._push("group", 1)
         elif here == ")":
-            self.lost = self.lost or len(self.stack) == 1
+            self.lost = self.lost or (len(self.stack) == 1 and not self.in_case)
             self.stack = self.stack[:-1] or ["bare"]
             self.at += 1
         elif here == "#" and self._at_word_start():
@@ -131,9 +132,10 @@ class _Reader:
     def _plain(self, here: str) -> None:
         if here in ";&|" and self.stack == ["bare"]:
             self.command_start = self.at + 1
-        # A case pattern's lone parenthesis can't be told from the end of a substitution.
         if here == "c" and self._at_word_start() and re.match(r"case\b", self.text[self.at : self.at + 5]):
-            self.lost = True
+            # There a case pattern's lone parenthesis can't be told from the end of the substitution.
+            self.lost = self.lost or "substitution" in self.stack
+            self.in_case = True
         self.at += 1
 
     def _expansion(self, here: str) -> bool:
