@@ -61,7 +61,7 @@ def passes_tags(plan: Plan, step: Step) -> bool:
         return not tags
     if set(step.tags) & set(plan.exclude_tags):
         return False
-    return not plan.include_tags or not step.tags or bool(set(step.tags) & set(plan.include_tags))
+    return not plan.include_tags or not tags or bool(set(step.tags) & set(plan.include_tags))
 
 
 def _drop_orphans(plan: Plan, excluded: dict[str, str]) -> None:
