@@ -46,6 +46,7 @@ class Evaluations:
         self._held: dict[int, Captured] = {}
         self._waiting: list[Waiting] = []
         self._task: asyncio.Task[None] | None = None
+        self._busy = False
 
     @property
     def in_use(self) -> bool:
@@ -147,33 +148,43 @@ class Evaluations:
         return self._templates.result(expression.source, names)
 
     async def _send(self, requests: Sequence[Request]) -> list[Result]:
-        """Results of requests, in order; they may share a frame with others that wait."""
+        """Results of requests, in order. What comes while the sandbox is busy waits, and shares its next frame."""
         if not requests:
             return []
-        future: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((requests, future))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._work_off())
-        return await future
+        if self._busy:
+            future: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
+            self._waiting.append((requests, future))
+            return await future
+        self._busy = True
+        try:
+            return await self._evaluated(requests)
+        finally:
+            self._busy = bool(self._waiting)
+            if self._waiting:
+                self._task = asyncio.create_task(self._work_off())
 
-    async def _work_off(self) -> None:
+    async def _evaluated(self, requests: Sequence[Request]) -> list[Result]:
         if self._sandbox is None:
             self._sandbox = self._open()
-        while self._waiting:
-            frame = self._next_frame()
-            try:
-                results = await self._sandbox.evaluate_async([one for asked, _ in frame for one in asked])
-            except BaseException as error:
-                _refuse(frame + self._waiting, error)
-                self._waiting = []
-                if isinstance(error, Exception):
-                    return  # those who asked raise it
-                raise
-            answers = iter(results)
-            for asked, future in frame:
-                part = [next(answers) for _ in asked]
-                if not future.done():
-                    future.set_result(part)
+        return await self._sandbox.evaluate_async(requests)
+
+    async def _work_off(self) -> None:
+        frame: list[Waiting] = []
+        try:
+            while self._waiting:
+                frame = self._next_frame()
+                results = iter(await self._evaluated([one for asked, _ in frame for one in asked]))
+                for asked, future in frame:
+                    part = [next(results) for _ in asked]
+                    if not future.done():
+                        future.set_result(part)
+        except BaseException as error:
+            _refuse([*frame, *self._waiting], error)
+            self._waiting = []
+            if not isinstance(error, Exception):
+                raise  # those who asked raise any other
+        finally:
+            self._busy = False
 
     def _next_frame(self) -> list[Waiting]:
         alone = [each for each in self._waiting if _wants_memory(each[0])]
