@@ -15,13 +15,14 @@ def run_scopes(state: State, node: Node, target: str) -> list[str]:
     """Where a run target runs: in the scope of the step that asks, or once per item of it (spec C.10 R5).
 
     Per item means: the asking step is a fan-out or a forEach step, and the target says `fanout: map` itself without
-    being a dependent of that fan-out.
+    being a dependent of that fan-out. Items within items of the same list are not opened: each would have a loop budget of
+    its own, and two lists that run each other would never end (law 2).
     """
     step = state.graph.steps[target]
     if not step.fanout_explicit or step.fanout != "map" or state.graph.fans[target]:
         return [node.scope]
     parent, execution, count = _items_asked_for(state, node)
-    if parent is None:
+    if parent is None or parent in parents(node.scope):
         return [node.scope]
     return [child(node.scope, parent, execution, index) for index in range(count)]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from gonogo.errors import Bug
@@ -13,6 +15,7 @@ from gonogo.testing.checks import Broken, replay
 from gonogo.testing.scenarios import Scenario
 from gonogo.testing.simulated import Ended, Simulation
 
+RUN_LIMIT_S = 30.0
 COMMAND = "python -m gonogo.testing.simulated"
 
 
@@ -36,10 +39,27 @@ def run_one(scenario: Scenario, order: int = 0) -> Ended:
     return ended
 
 
-def failure_of(scenario: Scenario, order: int = 0) -> Failure | None:
+@contextmanager
+def watchdog(limit_s: float) -> Iterator[None]:
+    """Breaks the law `ends` when what is inside takes far too long: the core turns in circles. Needs the main thread."""
+
+    def bark(number: int, frame: object) -> None:
+        raise Broken("ends", f"no end within {limit_s:g} s: the core turns in circles")
+
+    before = signal.signal(signal.SIGALRM, bark)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def failure_of(scenario: Scenario, order: int = 0, *, limit_s: float = RUN_LIMIT_S) -> Failure | None:
     """The law a scenario breaks, or None."""
     try:
-        run_one(scenario, order)
+        with watchdog(limit_s):
+            run_one(scenario, order)
     except Broken as broken:
         return Failure(scenario.seed, broken.law, str(broken))
     except (Bug, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -65,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if failure is not None:
             failures.append(failure)
             sys.stdout.write(f"{failure}\n")
+            sys.stdout.flush()
 
     run_seeds(range(options.first, options.first + options.runs), note)
     sys.stdout.write(f"{options.runs} runs, {len(failures)} broke a law\n")

@@ -17,6 +17,9 @@ ORDERS = 6
 """Orders of events tried for each candidate, since another plan has another order."""
 
 
+SHRINK_LIMIT_S = 1.0
+
+
 def smallest(scenario: Scenario, failure: Failure) -> tuple[Scenario, int, Failure]:
     """The smallest scenario found that breaks the same law, the order that does it, and how it fails."""
     order, found = 0, True
@@ -32,7 +35,7 @@ def smallest(scenario: Scenario, failure: Failure) -> tuple[Scenario, int, Failu
 
 def _breaks(scenario: Scenario, law: str) -> tuple[int, Failure] | None:
     for order in range(ORDERS):
-        failure = failure_of(scenario, order)
+        failure = failure_of(scenario, order, limit_s=SHRINK_LIMIT_S)
         if failure is not None and failure.law == law:
             return order, failure
     return None

@@ -9,8 +9,10 @@ import msgspec
 
 from gonogo.core.plan import Plan, Step
 from gonogo.testing.behaviours import Behaviour
+from gonogo.testing.campaign import watchdog
 from gonogo.testing.checks import Broken
 from gonogo.testing.scenarios import Scenario
+from gonogo.testing.shrinking import SHRINK_LIMIT_S
 from gonogo.testing.simulated import Simulation
 
 
@@ -70,7 +72,8 @@ def tell(scenario: Scenario, order: int) -> str:
 
     simulation.watch.see, simulation.watch.restart = note, again  # type: ignore[method-assign]
     try:
-        simulation.run()
+        with watchdog(SHRINK_LIMIT_S):
+            simulation.run()
     except Broken as broken:
         lines.append(f"!!! {broken}")
     return "\n".join(lines) + "\n"
