@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from gonogo.core import events as e
+from gonogo.core.commands import Ask
 from gonogo.core.memory import apply_operation
 from gonogo.core.state import State
 from gonogo.expressions.results import MemoryOp, Value
@@ -83,8 +84,15 @@ def _fired(state: State, event: e.TimerFired) -> None:
 
 def _resumed(state: State, event: e.Resumed) -> None:
     """Evaluations in flight are asked again: they are pure. Calls are not: a CallLost for each will follow."""
-    state.lost_asks = tuple(ask for asks in state.batches.values() for ask in asks)
+    state.lost_asks = tuple(
+        ask for batch, asks in state.batches.items() for ask in asks if _still_waits(state, ask, batch)
+    )
     state.batches.clear()
+
+
+def _still_waits(state: State, ask: Ask, batch: int) -> bool:
+    node = state.node(ask.step, ask.scope)
+    return node is not None and node.asked == batch
 
 
 def _cancel(state: State, event: e.CancelAsked) -> None:

@@ -104,6 +104,7 @@ def _asked(state: State, decision: d.Asked) -> None:
         status = _ASKED_STATUS.get(ask.construct)
         if status is not None:
             move(state, node_for(state, ask.step, ask.scope), status)
+        node_for(state, ask.step, ask.scope).asked = decision.batch
 
 
 _ASKED_STATUS = {
@@ -156,6 +157,7 @@ def _started(state: State, decision: d.Started) -> None:
     node.attempts += 1
     node.wave = decision.wave
     node.call = decision.call
+    node.asked = 0
     node.result = None
     node.requested = False
     node.retrying = False
@@ -348,6 +350,7 @@ def _request(state: State, node: Node) -> None:
     _forget_waits(state, node)
     node.retrying = False
     node.again = False
+    node.asked = 0
     if node.status != life.PENDING:
         move(state, node, life.PENDING)
         _drop_items(state, node)

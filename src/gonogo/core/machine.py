@@ -107,7 +107,7 @@ def _evaluated(turn: Turn, event: e.Evaluated) -> None:
         groups.setdefault((ask.step, ask.scope), []).append((ask, result))
     for (step, scope), answers in groups.items():
         node = turn.state.node(step, scope)
-        if node is not None:
+        if node is not None and node.asked == event.batch:
             _answers(turn, node, answers)
 
 

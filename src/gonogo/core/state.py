@@ -43,7 +43,7 @@ class Node:
     """One step in one scope: where it is in its life, and what its latest run came to."""
 
     __slots__ = (
-        "again", "arguments", "attempt", "attempts", "because", "call", "complete", "content", "effect", "ended_at", "event", "execution",
+        "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content", "effect", "ended_at", "event", "execution",
         "fan", "fault", "hold", "inputs", "issues", "items", "meta", "outcome", "output", "reason", "requested",
         "requester", "result", "retries", "retrying", "scope", "settled", "started_at", "status", "step", "timer",
         "trigger", "waits_for", "wave",
@@ -60,6 +60,7 @@ class Node:
         self.retries = 0
         self.retrying = False
         self.again = False
+        self.asked = 0
         self.effect = "none"
         self.call: int | None = None
         self.timer: int | None = None
