@@ -160,3 +160,19 @@ def test_a_torn_last_line_is_set_aside_with_a_note(tmp_path: Path, monkeypatch: 
     result = app.resume_run("r", app.Options(runs="runs"))
     assert result.verdict == "GO"
     assert "cut by a crash" in result.notes[0]
+
+
+@pytest.mark.slow
+def test_a_crashed_run_can_be_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law 7: nobody runs it, so it is ended here; nothing new is started."""
+    (tmp_path / "gonogo.yaml").write_text(
+        'version: "1.0"\nsteps:\n  one: {type: command, exec: "echo x >> one.txt"}\n'
+        '  two: {type: command, exec: "touch two.txt", depends_on: one}\n'
+    )
+    assert crash_at(tmp_path, 0) == 9
+    monkeypatch.chdir(tmp_path)
+    result = app.cancel_run("r", by="me", options=app.Options(runs="runs"))
+    assert result is not None
+    assert (result.verdict, result.state.stopping) == ("NO-GO", "cancelled")
+    assert not Path("one.txt").exists()
+    assert not Path("two.txt").exists()

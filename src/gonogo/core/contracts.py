@@ -39,7 +39,16 @@ def check(turn: Turn, node: Node) -> None:
     for construct, number in asks:
         turn.ask(node.step, node.scope, construct, number)
     if not asks:
-        conclude(turn, node, (), ())
+        step, result = turn.step(node), node.result
+        if type(result) is CallDone and _says_nothing_but_done(step, result):
+            turn.decide(d.Ended(step.name, node.scope, "passed", rest=rest(turn, node, step, "passed")))
+        else:
+            conclude(turn, node, (), ())
+
+
+def _says_nothing_but_done(step: Step, result: CallDone) -> bool:
+    """The way of most calls, which needs no gathering of findings."""
+    return not (result.issues or result.schema_errors or (step.for_each and result.output is UNSET))
 
 
 def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
