@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gonogo.core import decisions as d
-from gonogo.core import contracts, fanout, routing, scheduling, stopping
+from gonogo.core import fanout, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
-from gonogo.core.dependencies import group_parent, is_foreign
+from gonogo.core.dependencies import group_parent, is_foreign, is_superseded, resolve
 from gonogo.core.scope import depth, prefix, within
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn
@@ -31,7 +31,11 @@ def finish_group(turn: Turn, parent: Node) -> None:
     """on_finish speaks when a forEach step and all its map descendants in this scope are complete (semantics.md 8)."""
     if not parent.complete or parent.trigger is not None or not _group_complete(turn, parent):
         return
-    if parent.outcome == "skipped" or turn.state.stopping or contracts.is_superseded(turn.state, parent):
+    if (
+        parent.outcome == "skipped"
+        or turn.state.stopping
+        or is_superseded(turn.state, parent.step, parent.scope)
+    ):
         routing.end_group(turn, parent)
     else:
         routing.begin(turn, parent, "on_finish")
@@ -42,7 +46,8 @@ def _group_complete(turn: Turn, parent: Node) -> bool:
 
 
 def _member_complete(turn: Turn, name: str, scope: str) -> bool:
-    node = turn.state.node(name, scope)
+    """A member skipped in a scope around this one has no node here."""
+    node = resolve(turn.state, name, scope)
     if node is None:
         return name not in turn.state.included or name in turn.state.held_back
     return node.complete

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from gonogo.core import decisions as d
 from gonogo.core import evidence, stopping
 from gonogo.core.commands import Ask
-from gonogo.core.dependencies import group_parent
+from gonogo.core.dependencies import group_parent, is_superseded
 from gonogo.core.events import UNSET, CallDone, CallFailed
 from gonogo.core.faults import Fault, Issue, issue_for
 from gonogo.core.plan import FailureCondition, Step
-from gonogo.core.state import Node, State
+from gonogo.core.state import Node
 from gonogo.core.turn import Turn
 from gonogo.expressions.results import Failure, Result
 
@@ -240,21 +240,11 @@ def rest(turn: Turn, node: Node, step: Step, outcome: str) -> str:
 
 def has_block(turn: Turn, node: Node, step: Step, outcome: str) -> bool:
     """on_fail acts per item; on_success of a fan-out acts once, on the whole (semantics.md 8)."""
-    if (turn.state.stopping and not step.always) or is_superseded(turn.state, node):
+    if (turn.state.stopping and not step.always) or is_superseded(turn.state, node.step, node.scope):
         return False
     if outcome == "passed":
         return step.on_success is not None and turn.state.aggregate_of(node) is None
     return outcome in ("failed", "tolerated") and step.on_fail is not None
-
-
-def is_superseded(state: State, node: Node) -> bool:
-    """True for an item of a fan-out that was sent round again: what it comes to no longer routes anywhere."""
-    aggregate = state.aggregate_of(node)
-    while aggregate is not None:
-        if aggregate.requested:
-            return True
-        aggregate = state.aggregate_of(aggregate)
-    return False
 
 
 def trigger_of(node: Node) -> str:

@@ -74,7 +74,7 @@ class Judged(About, frozen=True, tag="judged"):
 
 
 class Cleared(About, frozen=True, tag="cleared"):
-    """`if` and dependencies allow the step; it starts when it gets a slot. `again` repeats a call that left its slot."""
+    """`if` and dependencies allow the step; it starts when it gets a slot. `again` repeats a lost call."""
 
     again: bool = False
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gonogo.core import lifecycle as life
 from gonogo.core.plan import Edge, Need, Step
-from gonogo.core.scope import depth, outward, parents
+from gonogo.core.scope import depth, enclosing, outward, parents
 from gonogo.core.state import Node, State
 
 OPENING_SKIPS = frozenset({"if_condition", "assume"})
@@ -103,6 +103,16 @@ def group_parent(state: State, node: Node) -> Node | None:
         return None
     parent = state.node(fan[level], node.scope)
     return parent if parent is not None and not parent.settled else None
+
+
+def is_superseded(state: State, step: str, scope: str) -> bool:
+    """True inside a fan-out that was sent round again: nothing more starts there, and nothing routes from there."""
+    while scope:
+        scope = enclosing(scope)
+        aggregate = state.node(step, scope)
+        if aggregate is not None and aggregate.fan is not None and aggregate.requested:
+            return True
+    return False
 
 
 def first_refusal(state: State, step: Step, scope: str, reader: Node | None) -> Refusal | None:

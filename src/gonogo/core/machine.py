@@ -14,6 +14,7 @@ from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
 from gonogo.core.commands import Ask, Command, FinishRun, SetTimer, StartCall
+from gonogo.core.dependencies import is_superseded
 from gonogo.core.graph import Graph
 from gonogo.core.planning import plan_run
 from gonogo.core.state import Node, State
@@ -159,7 +160,7 @@ def _expression_issue(node: Node, construct: str, result: Result) -> Any:
 def _assume_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result]) -> None:
     answers = [contracts.judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
     step = turn.step(node)
-    if node.requested:
+    if node.requested or is_superseded(turn.state, node.step, node.scope):
         _supersede(turn, node)
     elif all(answers):
         scheduling.call(turn, step, node.scope)

@@ -15,8 +15,8 @@ def run_scopes(state: State, node: Node, target: str) -> list[str]:
     """Where a run target runs: in the scope of the step that asks, or once per item of it (spec C.10 R5).
 
     Per item means: the asking step is a fan-out or a forEach step, and the target says `fanout: map` itself without
-    being a dependent of that fan-out. Items within items of the same list are not opened: each would have a loop budget of
-    its own, and two lists that run each other would never end (law 2).
+    being a dependent of that fan-out. Items within items of the same list are not opened: each would have a loop
+    budget of its own, and two lists that run each other would never end (law 2).
     """
     step = state.graph.steps[target]
     if not step.fanout_explicit or step.fanout != "map" or state.graph.fans[target]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.budgets import runs_refusal
-from gonogo.core.dependencies import all_settled, first_refusal, group_parent, is_foreign, is_leaf
+from gonogo.core.dependencies import (
+    all_settled,
+    first_refusal,
+    group_parent,
+    is_foreign,
+    is_leaf,
+    is_superseded,
+)
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Step
 from gonogo.core.scope import ROOT, depth, enclosing, within
@@ -172,12 +179,16 @@ def start_ready(turn: Turn) -> bool:
         if node is None or node.status in (life.PENDING, life.CLEARED):
             if may_go_on(state, turn.graph.steps[entry[0]], entry[1], node):
                 begin(turn, *entry)
+            elif entry[1]:
+                turn.refills[entry[0], enclosing(entry[1])] = None
             worked = True
     return worked
 
 
 def may_go_on(state: State, step: Step, scope: str, node: Node | None) -> bool:
-    """A step that waited for a slot starts only if no dependency was sent round again meanwhile; a repeat doesn't look."""
+    """A step that waited for a slot starts only if nothing it needs was sent round again; a repeat doesn't look."""
+    if is_superseded(state, step.name, scope):
+        return False
     if node is not None and (node.retrying or node.again):
         return True
     return all_settled(state, step, scope, node)

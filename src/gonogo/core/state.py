@@ -43,10 +43,10 @@ class Node:
     """One step in one scope: where it is in its life, and what its latest run came to."""
 
     __slots__ = (
-        "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content", "effect", "ended_at", "event", "execution",
-        "fan", "fault", "hold", "inputs", "issues", "items", "meta", "outcome", "output", "reason", "requested",
-        "requester", "result", "retries", "retrying", "scope", "settled", "started_at", "status", "step", "timer",
-        "trigger", "waits_for", "wave",
+        "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content",
+        "effect", "ended_at", "event", "execution", "fan", "fault", "hold", "inputs", "issues", "items",
+        "meta", "outcome", "output", "reason", "requested", "requester", "result", "retries", "retrying",
+        "scope", "settled", "started_at", "status", "step", "timer", "trigger", "waits_for", "wave",
     )  # fmt: skip
 
     def __init__(self, step: str, scope: str) -> None:

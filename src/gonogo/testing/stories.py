@@ -41,7 +41,7 @@ def _step(plan: Plan, step: Step, behaviour: Behaviour) -> str:
 def _changed(step: msgspec.Struct) -> Iterator[tuple[msgspec.structs.FieldInfo, Any]]:
     for field in msgspec.structs.fields(step):
         value = getattr(step, field.name)
-        if field.required or value != field.default and value not in ({}, (), None):
+        if field.required or (value != field.default and value not in ({}, (), None)):
             yield field, value
 
 
