@@ -14,6 +14,7 @@ from gonogo.cli.session import Session
 
 if TYPE_CHECKING:
     from gonogo.app import Start
+    from gonogo.cli.triggers import Detected
     from gonogo.config import Loaded
     from gonogo.core.plan import Plan
 
@@ -54,12 +55,16 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     NO-GO, 3 for HOLD.
     """
     from gonogo.app import start_run
+    from gonogo.cli.background import Background
     from gonogo.cli.running import hosted, print_report
+    from gonogo.cli.triggers import Asked, detect
 
+    asked = Asked(given["event"], given["payload"], given["base"])
+    detecting = Background(lambda: detect(asked, session.environment, Path.cwd()))
     session.secrets.update(options.pairs(given["env"], "--env"))
     loaded = load(session, config, given["safety"])
     tell_warnings(session, loaded.problems)
-    start = _start(session, loaded, given)
+    start = _start(session, loaded, detecting.result(), given)
     plan = _plan(loaded, given)
     result = hosted(
         session,
@@ -73,11 +78,9 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     return print_report(session, given["runs_dir"], result.run_id, result.notes)
 
 
-def _start(session: Session, loaded: Loaded, given: dict[str, Any]) -> Start:
+def _start(session: Session, loaded: Loaded, detected: Detected, given: dict[str, Any]) -> Start:
     from gonogo.app import Start
-    from gonogo.cli.triggers import Asked, detect
 
-    detected = detect(Asked(given["event"], given["payload"], given["base"]), session.environment, Path.cwd())
     for note in detected.notes:
         session.output.say(f"note: {note}")
     return Start(
