@@ -21,7 +21,7 @@ PYTEST := $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --maxprocesses 4 --dist l
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed ## install what a run needs and judge this repository's last change
+demo: $(VENV)/installed-dev ## install all that is needed and judge this repository's last change
 	@$(BIN)/python tools/demo.py
 
 test: $(VENV)/installed-dev ## all tests
