@@ -5,19 +5,21 @@ Shared by all hosts and by those who start them; nothing here acts. `app.py` fil
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gonogo.core.faults import Fault
-from gonogo.core.plan import Plan
-from gonogo.core.state import State
-from gonogo.expressions.sandbox import Sandbox
-from gonogo.journal.records import Record
-from gonogo.journal.redact import Redactor
-from gonogo.journal.store import Runs
-from gonogo.providers.table import Table
+if TYPE_CHECKING:
+    import asyncio
+
+    from gonogo.core.faults import Fault
+    from gonogo.core.plan import Plan
+    from gonogo.core.state import State
+    from gonogo.expressions.sandbox import Sandbox
+    from gonogo.journal.records import Record
+    from gonogo.journal.redact import Redactor
+    from gonogo.journal.store import Runs
+    from gonogo.providers.table import Table
 
 EXIT_CODES = {"GO": 0, "NO-GO": 1, "HOLD": 3}
 EXIT_INTERRUPTED = 130
@@ -49,7 +51,7 @@ class Question:
     secret: bool = False
 
 
-Sink = Callable[[Record], None]
+Sink = Callable[["Record"], None]
 """Told of each record of the run (not of its children) after it is in the journal. What it raises is dropped:
 watching never changes a run.
 """

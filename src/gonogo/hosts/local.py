@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from gonogo.core.apply import fold
 from gonogo.core.events import AnyEvent, CallLost, CancelAsked, Resumed, RunStarted
+from gonogo.core.faults import Fault
 from gonogo.core.machine import begin, outstanding
 from gonogo.core.state import State
 from gonogo.hosts import outputs
@@ -21,7 +22,7 @@ from gonogo.hosts.clock import RunClock, clock_after
 from gonogo.hosts.loop import RunLoop
 from gonogo.journal.store import RunJournal
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 async def run_new(
@@ -29,7 +30,7 @@ async def run_new(
 ) -> RunResult:
     """Run a workflow from its start to its end or to a wait for a person.
 
-    With `signals`, SIGINT and SIGTERM cancel the run: once gently, twice at once. Closes the journal.
+    With `signals`, SIGINT, SIGTERM and SIGHUP cancel the run: once gently, twice at once. Closes the journal.
 
     Raises:
         JournalError, SandboxError, Bug: the run stopped where it was; it can be resumed.
@@ -89,11 +90,9 @@ async def _drive(
 
 
 def result_of(
-    state: State, notes: tuple[str, ...] = (), given: object = None, fault: object = None
+    state: State, notes: tuple[str, ...] = (), given: object = None, fault: Fault | None = None
 ) -> RunResult:
-    """What the state says a run came to."""
-    from gonogo.core.faults import Fault
-
+    """What the state says a run came to; `given` are its declared outputs, `fault` what was wrong with them."""
     finished = state.finished
     verdict = finished.verdict if finished is not None else "HOLD"
     because = finished.because if finished is not None else ()
@@ -105,14 +104,16 @@ def result_of(
         waiting=because if verdict == "HOLD" else (),
         interrupted=state.interrupted and state.stopping in ("cancelled", "cancelled_hard"),
         outputs=given,
-        fault=fault if isinstance(fault, Fault) else outputs.worst_fault(state),
+        fault=fault or outputs.worst_fault(state),
         notes=notes,
     )
 
 
 @contextmanager
 def _cancelled_by_signals(loop: RunLoop) -> Iterator[None]:
-    """SIGINT and SIGTERM become events while the run is under way. Only the main thread gets signals."""
+    """Signals that ask for an end become events while the run is under way; those that are ignored (`nohup`) stay
+    so. Only the main thread gets signals.
+    """
     running = asyncio.get_running_loop()
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -121,8 +122,10 @@ def _cancelled_by_signals(loop: RunLoop) -> Iterator[None]:
     def asked(number: signal.Signals) -> None:
         loop.post(CancelAsked(at=loop.clock.now(), by=number.name, interrupted=True))
 
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    for number in SIGNALS:
+    before = {
+        number: handler for number in SIGNALS if (handler := signal.getsignal(number)) != signal.SIG_IGN
+    }
+    for number in before:
         running.add_signal_handler(number, asked, number)
     try:
         yield
