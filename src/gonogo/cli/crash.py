@@ -86,10 +86,20 @@ def _place(error: BaseException) -> str:
     return f"{Path(last.filename).name}:{last.lineno}"
 
 
+def _own_folder() -> Path:
+    return Path(".gonogo") / "errors"
+
+
+def _common_folder() -> Path:
+    """Raises OSError: there may be none that can be written."""
+    return Path(tempfile.gettempdir())
+
+
 def _write(name: str, text: str) -> Path | None:
     """Into `.gonogo/errors`, else the system's folder for temporary files; None when neither can be written."""
-    for folder in (Path(".gonogo") / "errors", Path(tempfile.gettempdir())):
+    for place in (_own_folder, _common_folder):
         try:
+            folder = place()
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = folder / name
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -4,6 +4,7 @@ the error's kind, and for a program that asked for JSON one error object on stdo
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +16,9 @@ from gonogo.cli.group import Verbs
 from gonogo.cli.session import Session
 
 INTERRUPTED = 130
+_SHORTAGES = frozenset(
+    {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+)
 _CODES = MappingProxyType(
     {
         errors.UsageError: "usage",
@@ -48,7 +52,7 @@ def run(arguments: Sequence[str], session: Session | None = None) -> int:
     except errors.GonogoError as error:
         return _end(session, _CODES.get(type(error), "bug"), error.message, error.advice, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the last place: nothing may end in a traceback on the screen
-        return _bug(session, error)
+        return _shortage(session, error) if is_shortage(error) else _bug(session, error)
 
 
 def _interrupted(session: Session) -> int:
@@ -102,6 +106,19 @@ def _config(session: Session, error: errors.ConfigError) -> int:
     more = {"problems": data_of(error.problems)}
     _error_object(session, "config", error.message, error.advice, error.exit_code, **more)
     return error.exit_code
+
+
+def is_shortage(error: Exception) -> bool:
+    """Whether the machine ran out of something, which is no bug of gonogo."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SHORTAGES)
+
+
+def _shortage(session: Session, error: Exception) -> int:
+    reason = getattr(error, "strerror", None) or "out of memory"
+    begun = session.journal is not None
+    advice = "make room, then go on with 'gonogo resume last'" if begun else "make room, then try again"
+    message = f"the machine can't give what gonogo needs: {reason}"
+    return _end(session, "shortage", message, advice, errors.SandboxError.exit_code)
 
 
 def _bug(session: Session, error: Exception) -> int:

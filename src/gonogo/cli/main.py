@@ -11,9 +11,13 @@ import sys
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
+from gonogo.cli import process
+
 if TYPE_CHECKING:
     import click
 
+INTERRUPTED = 130
+FAILED = 70
 VERBS = MappingProxyType(
     {
         "init": "Write a working gonogo.yaml to start from.",
@@ -64,7 +68,13 @@ def group() -> click.Group:
 
 def main() -> NoReturn:
     """The console script: runs the command line of this process and ends it."""
-    code = _run(sys.argv[1:])
+    code = INTERRUPTED
+    try:
+        process.prepare()
+        code = _run(sys.argv[1:])
+        process.be_deaf()
+    except KeyboardInterrupt:
+        process.be_deaf()
     # Everything is written and closed here; taking Python's world apart would only cost time.
     _flush()
     os._exit(code)
@@ -77,8 +87,19 @@ def _run(arguments: list[str]) -> int:
         from gonogo.cli.entry import run
 
         return run(arguments)
-    except KeyboardInterrupt:  # before anything began
-        return 130
+    except Exception as error:  # noqa: BLE001 - even telling an error failed: no memory, no descriptor left
+        _last_words(type(error).__name__)
+        return FAILED
+
+
+def _last_words(kind: str) -> None:
+    """The least that can be said, with as little as possible."""
+    try:
+        os.write(
+            2, f"gonogo: {kind}, and the details can't be told; a run that began can be resumed\n".encode()
+        )
+    except OSError:
+        pass  # nobody listens
 
 
 def _print_help() -> int:

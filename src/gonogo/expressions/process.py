@@ -76,7 +76,10 @@ class Child:
     def __init__(self, now_ms: float, memory_bytes: int, result_bytes: int, grace_s: float) -> None:
         self._grace_s = grace_s
         self.pid_of_parent = os.getpid()
-        self._marker_file, self._marker_map = _shared_page()
+        try:
+            self._marker_file, self._marker_map = _shared_page()
+        except OSError as error:
+            raise SandboxError(f"the expression sandbox can't be started: {error.strerror}") from error
         self._marker = memoryview(self._marker_map).cast("d")
         self._process = self._start(engine_path(), [repr(now_ms), str(memory_bytes), str(result_bytes)])
         assert self._process.stdin is not None

@@ -1,0 +1,60 @@
+"""What this process is given at its start: standard streams that may be closed, signals that ask it to end, and
+folders to look for modules in. Loaded by every command, so it imports nothing slow.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask for an end. SIGHUP comes when the terminal closes."""
+
+
+def prepare() -> None:
+    """Once, before anything else is loaded."""
+    _fill_closed_streams()
+    _look_for_no_modules_here()
+    for number in ENDING:
+        # What was ignored before, as `nohup` and a shell's background jobs have it, stays ignored.
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def be_deaf() -> None:
+    """From here on the end can't be disturbed: everything is said, only the exit code is left to give."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """As Ctrl-C. A run under way has its own way to stop (hosts/local.py)."""
+    raise KeyboardInterrupt
+
+
+def _fill_closed_streams() -> None:
+    """A closed stream's number would be given to the next file: a journal, say, that others then print into."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+
+
+def _look_for_no_modules_here() -> None:
+    """The working directory may be a stranger's pull request; a `msgspec.py` in it is not ours to run.
+
+    `python -m gonogo` and an empty part of PYTHONPATH put it before all else. What stands behind the standard
+    library was put there by an installation, and stays.
+    """
+    try:
+        here = os.path.realpath(os.getcwd())
+    except OSError:
+        return  # there is no such folder any more
+    library = os.path.dirname(os.__file__)
+    before = sys.path.index(library) if library in sys.path else 0
+    kept = [path for path in sys.path[:before] if os.path.realpath(path) != here]
+    sys.path[:before] = kept
