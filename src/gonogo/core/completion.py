@@ -25,6 +25,8 @@ def follow_up(turn: Turn, node: Node) -> None:
         return
     tell_dependents(turn, node)
     wake_waiting(turn, node)
+    if node.outcome == "skipped":
+        _finish_inner_groups(turn, node)
 
 
 def finish_group(turn: Turn, parent: Node) -> None:
@@ -39,6 +41,14 @@ def finish_group(turn: Turn, parent: Node) -> None:
         routing.end_group(turn, parent)
     else:
         routing.begin(turn, parent, "on_finish")
+
+
+def _finish_inner_groups(turn: Turn, node: Node) -> None:
+    """A step skipped before it fanned out is missing in groups of fan-outs further in."""
+    for name in turn.graph.groups[node.step]:
+        for parent in list(turn.state.nodes[name].values()):
+            if depth(parent.scope) > depth(node.scope) and within(parent.scope, node.scope):
+                finish_group(turn, parent)
 
 
 def _group_complete(turn: Turn, parent: Node) -> bool:

@@ -76,16 +76,25 @@ def refill(turn: Turn, node: Node) -> None:
 
 
 def _next_item(state: State, node: Node, fan: Fan) -> int | None:
-    if fan.queue:
+    while fan.queue:
         index = heapq.heappop(fan.queue)
         fan.queued.discard(index)
-        return index
+        if _still_may_open(state, node, child(node.scope, fan.parent, fan.execution, index)):
+            return index
     while fan.cursor < fan.total:
         index, fan.cursor = fan.cursor, fan.cursor + 1
         item = state.node(node.step, child(node.scope, fan.parent, fan.execution, index))
         if item is None or item.status in (life.PENDING, life.CLEARED):
             return index
     return None
+
+
+def _still_may_open(state: State, node: Node, scope: str) -> bool:
+    """What an item waited for may have been sent round again while it waited for room."""
+    item = state.node(node.step, scope)
+    if item is not None and (item.retrying or item.again):
+        return True
+    return all_settled(state, state.graph.steps[node.step], scope, item)
 
 
 def _open(turn: Turn, step: Step, scope: str) -> None:

@@ -295,5 +295,5 @@ def end_group(turn: Turn, parent: Node) -> None:
     """on_finish has spoken: what it doesn't run again is settled."""
     for name in (parent.step, *turn.graph.members[parent.step]):
         node = turn.state.node(name, parent.scope)
-        if node is not None and node.complete and not node.settled:
+        if node is not None and node.complete and not (node.settled and node.status == life.DONE):
             turn.decide(d.Settled(node.step, node.scope))

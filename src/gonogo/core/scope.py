@@ -53,6 +53,11 @@ def parent_of(scope: str) -> str:
     return scope[scope.rfind("/") + 1 : scope.rindex("#")]
 
 
+def execution_of(scope: str) -> int:
+    """The execution of that step which gave the items."""
+    return int(scope[scope.rindex("#") + 1 : scope.rindex("[")])
+
+
 def parents(scope: str) -> tuple[str, ...]:
     """The forEach steps of all levels, outermost first."""
     return tuple(part[: part.rindex("#")] for part in scope.split("/")) if scope else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core import routing, scheduling, stopping
+from gonogo.core.dependencies import is_superseded
 from gonogo.core.scope import ROOT
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
@@ -59,11 +60,18 @@ def _skip_unrouted(turn: Turn) -> bool:
 def _skip_unreachable(turn: Turn) -> bool:
     """A step routed to inside an item waits in vain when what it depends on never runs in that item."""
     for node in turn.state.all_nodes():
-        if node.status == life.PENDING and node.scope and node.requester is not None:
-            step = turn.step(node)
-            scheduling.skip(turn, step, node.scope, "unreachable", node.requester[0])
+        if node.status == life.PENDING and node.scope and _waits_in_vain(turn.state, node):
+            because = node.requester[0] if node.requester is not None else None
+            scheduling.skip(turn, turn.step(node), node.scope, "unreachable", because)
             return True
     return False
+
+
+def _waits_in_vain(state: State, node: Node) -> bool:
+    """Asked for by a route, or an item of a fan-out that is no more."""
+    aggregate = state.aggregate_of(node)
+    gone = aggregate is None or aggregate.status != life.EXPANDING
+    return gone or node.requester is not None or is_superseded(state, node.step, node.scope)
 
 
 def _is_missed(turn: Turn, name: str) -> bool:
