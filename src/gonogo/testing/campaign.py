@@ -31,11 +31,16 @@ class Failure:
         return f"seed {self.seed} breaks {self.text}\n    {COMMAND} --seed {self.seed} --story"
 
 
+COMPARED_EVERY = 5
+"""Comparing costs half a dozen runs, so not every seed is compared."""
+
+
 def run_one(scenario: Scenario, order: int = 0) -> Ended:
-    """One run with every law and relation checked. Raises Broken."""
+    """One run with every law checked, and for some seeds every relation. Raises Broken."""
     ended = Simulation(scenario, order).run()
     replay(ended.records)
-    relations.check(scenario, ended)
+    if scenario.seed % COMPARED_EVERY == 0:
+        relations.check(scenario)
     return ended
 
 
