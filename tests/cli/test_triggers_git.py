@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gonogo.cli.triggers.filters import without_filters
 from gonogo.cli.triggers.git import Change, change_in
 from gonogo.errors import UsageError
 
@@ -255,6 +256,51 @@ def test_the_repository_starts_no_program_of_its_own(repository: Repository) -> 
     ):
         repository("config", setting, f"touch {ran};true")
     assert names(repository.change()) == ["a.txt"]
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("name", ["evil", "a=b", "lfs"])
+@pytest.mark.parametrize("kind", ["clean", "process"])
+def test_no_filter_of_the_repository_is_started(repository: Repository, name: str, kind: str) -> None:
+    """Settings may come with a folder, and a changed file would be run through the filter they name."""
+    repository.commit({"a.txt": "x\n", ".gitattributes": f"*.txt filter={name}\n"})
+    (repository.path / "a.txt").write_text("y\n")
+    ran = repository.path.parent / "ran"
+    repository("config", f"filter.{name}.{kind}", f"touch {ran};cat")
+    repository("config", f"filter.{name}.required", "true")
+    assert "a.txt" in names(repository.change())
+    assert not ran.exists()
+
+
+def test_the_filter_of_large_files_stays_unless_it_is_extended() -> None:
+    """As its installer writes it; without it every file of Git LFS would count as changed."""
+    usual = b"filter.lfs.clean\ngit-lfs clean -- %f\0filter.lfs.required\ntrue\0"
+    assert without_filters(usual, {}) == {}
+    extended = without_filters(usual + b"lfs.extension.x.clean\ntouch ran\0", {"GIT_CONFIG_COUNT": "1"})
+    assert extended["GIT_CONFIG_KEY_1"] == "filter.lfs.clean"
+    assert extended["GIT_CONFIG_VALUE_1"] == ""
+    assert extended["GIT_CONFIG_COUNT"] == "5"
+
+
+@pytest.mark.parametrize("url", ["ext::sh -c touch% {ran}", "ssh://nowhere/x", "{folder}"])
+def test_what_a_partial_clone_lacks_is_not_fetched_by_a_program(repository: Repository, url: str) -> None:
+    """The settings name the program; the change is unknown then, with a note."""
+    first = repository.commit({"a.txt": "x\n"})
+    repository.commit({"a.txt": "y\n"})
+    ran = repository.path.parent / "ran"
+    blob = repository("rev-parse", f"{first}:a.txt").strip()
+    (repository.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for key, value in {
+        "remote.o.url": url.format(ran=ran, folder=repository.path),
+        "remote.o.promisor": "true",
+        "extensions.partialClone": "o",
+        "core.sshCommand": f"touch {ran};",
+        "remote.o.uploadpack": f"touch {ran};",
+    }.items():
+        repository("config", key, value)
+    change = repository.change()
+    assert change is not None
+    assert "unknown" in change.notes[0]
     assert not ran.exists()
 
 

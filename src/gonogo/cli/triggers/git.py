@@ -1,8 +1,8 @@
 """The change as git tells it: what differs between a base and the working tree, uncommitted work included.
 
-git runs as a child process that can't ask, page, sign, call hooks or start another program for a diff, and only
-for a limited time. Names are read with `-z`, so any byte may be in them. Without git, or outside of a
-repository, there simply is no change.
+git runs as a child process that can't ask, page, sign, call hooks, start another program for a diff or to fetch what
+a partial clone lacks, and only for a limited time. Names are read with `-z`, so any byte may be in them. Without git,
+or outside of a repository, there simply is no change.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gonogo.cli.triggers import diff
+from gonogo.cli.triggers import diff, filters
 from gonogo.cli.triggers.shape import ChangedFile, readable
 from gonogo.errors import UsageError
 
@@ -27,6 +27,7 @@ _SAFE = (
     "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotePath=false", "core.pager=cat",
     "color.ui=false", "diff.noprefix=false", "diff.mnemonicPrefix=false",
     "diff.submodule=short", "diff.orderFile=/dev/null", "submodule.recurse=false", "log.showSignature=false",
+    "credential.helper=",
 )  # fmt: skip
 _DIFF = (
     "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames", "--ignore-submodules=dirty",
@@ -67,6 +68,14 @@ class Git:
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
         self._environment = _safe_environment(environment)
+
+    def tamed(self) -> Git:
+        """The same, without the filter programs that the settings name."""
+        try:
+            listing = self.bytes_of(*filters.ASK)
+        except GitError:
+            return self  # git says no when there are none
+        return Git(self.folder, {**self._environment, **filters.without_filters(listing, self._environment)})
 
     def bytes_of(self, *arguments: str) -> bytes:
         """What git prints. Raises GitError."""
@@ -123,7 +132,7 @@ def change_in(
             advice = "leave --base out, or start gonogo in a git repository"
             raise UsageError(f"--base can't be used here: {problem}", advice=advice) from None
         return _unusable(folder, problem)
-    git = Git(Path(root), environment)
+    git = Git(Path(root), environment).tamed()
     branch = git.line("symbolic-ref", "--quiet", "--short", "HEAD")
     notes: list[str] = []
     since, named = _since(git, base, hints, branch, notes)
@@ -255,6 +264,8 @@ def _safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return kept | {
         "GIT_PAGER": "cat",
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "GIT_ALLOW_PROTOCOL": "https:http",  # the others start programs that the settings may name
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "LC_ALL": "C.UTF-8",
