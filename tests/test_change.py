@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
         ("tests/conftest.py", ("tests",)),
         ("docs/start/first-workflow.md", ("tests/test_docs.py", "tests/test_pages.py")),
         ("examples/runbook.yaml", ("tests/test_examples.py",)),
-        ("tools/change.py", ("tests/test_house.py",)),
+        ("tools/change.py", ("tests/test_house.py", "tests/test_change.py")),
         ("notes.txt", ()),
     ],
 )

@@ -5,8 +5,8 @@
     change.py types             mypy's findings in everything
     change.py tests PATH…       pytest's results
 
-The tools are those beside this Python, else those on PATH. Ends with 0 when a tool gave an answer, findings or not: what they mean is decided in
-gonogo.yaml. Ends with 2 when a tool is missing or broke.
+The tools are those beside this Python, else those on PATH. Ends with 0 when a tool gave an answer, findings or
+not: what they mean is decided in gonogo.yaml. Ends with 2 when a tool is missing or broke.
 """
 
 from __future__ import annotations
