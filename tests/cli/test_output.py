@@ -61,3 +61,19 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_file(path / "c", "x")
     with pytest.raises(UsageError, match="can't be written"):
         write_file(tmp_path, "x")
+
+
+class Gone(io.StringIO):
+    """A terminal that hung up."""
+
+    def write(self, text: str) -> int:
+        raise OSError(5, "Input/output error")
+
+
+def test_a_terminal_that_hung_up_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for results nor for what is said about them."""
+    monkeypatch.setattr("sys.stdout", Gone())
+    monkeypatch.setattr("sys.stderr", Gone())
+    output = Output({})
+    output.result("x")
+    output.complain("x")

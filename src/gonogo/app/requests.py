@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gonogo.app.options import Options
-from gonogo.app.running import resume_run
+from gonogo.app.running import blocking, go_on_async
 from gonogo.app.wiring import runs_in
 from gonogo.core import lifecycle
 from gonogo.core.apply import fold
@@ -49,10 +49,19 @@ def cancel_run(run_id: str, *, by: str = "", options: Options | None = None) -> 
 
 
 def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -> RunResult | None:
-    """Leave a request, then go on with the outermost run around it, if nobody else does."""
-    runs.inbox(run_id).put(request)
+    """Leave a request, then go on with the outermost run around it, if nobody else does.
+
+    Whoever ran it may have taken the request and ended meanwhile: going on then would undo a cancel.
+    """
+    inbox = runs.inbox(run_id)
+    request_id = inbox.put(request)
+
+    def waits() -> bool:
+        return any(one.request == request_id for one in inbox.take())
+
     try:
-        return resume_run(_outermost(runs, run_id), replace(options, runs=runs))
+        outermost = _outermost(runs, run_id)
+        return blocking(lambda: go_on_async(outermost, replace(options, runs=runs), waits))
     except RunLocked:
         return None
 

@@ -28,7 +28,7 @@ def start_run(plan: Loaded | Plan, start: Start | None = None, options: Options 
         RunLocked: another process is starting the same run.
         SandboxError, Bug: the run stopped where it was; it can be resumed.
     """
-    return _blocking(lambda: start_run_async(plan, start, options))
+    return blocking(lambda: start_run_async(plan, start, options))
 
 
 async def start_run_async(
@@ -56,17 +56,26 @@ def resume_run(run_id: str, options: Options | None = None) -> RunResult:
         JournalError: there is no such run, or its journal can't be trusted.
         SandboxError, Bug: as `start_run`.
     """
-    return _blocking(lambda: resume_run_async(run_id, options))
+    return blocking(lambda: resume_run_async(run_id, options))
 
 
 async def resume_run_async(run_id: str, options: Options | None = None) -> RunResult:
     """As `resume_run`."""
+    result = await go_on_async(run_id, options or Options(), lambda: True)
+    assert result is not None
+    return result
+
+
+async def go_on_async(run_id: str, options: Options, due: Callable[[], bool]) -> RunResult | None:
+    """As `resume_run`, but None and nothing done if it isn't `due` any more once nobody else can run it."""
     from gonogo.hosts.local import run_again
 
-    options = options or Options()
     runs = runs_in(options)
     journal = runs.reopen(run_id)
     try:
+        if not due():
+            journal.close()
+            return None
         around = surroundings_again(runs, journal, options)
     except BaseException:
         journal.close()
@@ -74,7 +83,7 @@ async def resume_run_async(run_id: str, options: Options | None = None) -> RunRe
     return await run_again(journal, around, signals=options.signals)
 
 
-def _blocking(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def blocking(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine in an event loop of its own. Ctrl-C cancels it, which ends the run in good order.
 
     Records and nodes are made by the thousand and hardly ever in cycles, so the collector of cycles comes less often

@@ -106,8 +106,8 @@ def _write(stream: TextIO | None, text: str) -> None:
         _silence(stream)
     except OSError as error:
         _silence(stream)
-        if stream is not sys.stderr and sys.stderr is not None:
-            sys.stderr.write(f"gonogo: the output can't be written: {error.strerror}\n")
+        if stream is sys.stdout:
+            _write(sys.stderr, f"gonogo: the output can't be written: {error.strerror}\n")
     except ValueError:
         pass  # closed within this process
 
