@@ -142,7 +142,7 @@ def _members(plan: Plan, fans: dict[str, tuple[str, ...]], parent: str) -> tuple
     One that also waits for a step behind the fan-out isn't among them: that step waits for on_finish itself.
     """
     behind: set[str] = set()
-    members = set()
+    members: set[str] = set()
     for name in topological(plan):
         sources = {edge.step for edge in edges(plan.steps[name])}
         if parent not in fans[name]:
