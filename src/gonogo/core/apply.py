@@ -400,7 +400,6 @@ def _routing(state: State, decision: d.Routing) -> None:
     else:
         move(state, node, life.ROUTING)
     node.trigger = decision.trigger
-    node.waits_for = ()
 
 
 def _superseded(state: State, decision: d.Superseded) -> None:

@@ -178,7 +178,10 @@ class TimedOut(About, frozen=True, tag="timer_done"):
 
 
 class Routed(About, frozen=True, tag="routed"):
-    """A route: `members` (step and scope pairs) run (again) in wave `wave`, `target` first among them."""
+    """A route: `members` (step and scope pairs) run (again) in wave `wave`, `target` first among them.
+
+    `action`: run, goto, or if: the members, whom their `if` had skipped, are judged again; then nobody is the target.
+    """
 
     trigger: str = ""
     action: str = "run"
@@ -191,6 +194,8 @@ class Routed(About, frozen=True, tag="routed"):
     reentry: bool = False
 
     def sentence(self) -> str:
+        if self.action == "if":
+            return f"{self.trigger} has the if of {', '.join(step for step, _ in self.members)} judged again"
         return f"{self.trigger} sends the run to {self.target} ({self.action})"
 
 

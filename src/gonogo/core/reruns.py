@@ -50,6 +50,14 @@ def item_of(state: State, scope: str) -> Any:
     return items[index] if items is not None and index < len(items) else None
 
 
+def skipped_by_if(state: State, scope: str) -> tuple[tuple[str, str], ...]:
+    """The steps in a scope, other than forEach, that their `if` has skipped (spec C.14 R3)."""
+    found = ((step, state.node(step.name, scope)) for step in state.graph.steps.values() if not step.for_each)
+    return tuple(
+        (step.name, scope) for step, node in found if node is not None and node.reason == "if_condition"
+    )
+
+
 def goto_scope(state: State, node: Node, target: str) -> str:
     """A goto goes to the target's own place, within the fan-out levels it shares with the source."""
     if node.scope and state.node(target, node.scope) is not None:

@@ -67,7 +67,7 @@ def run_targets(turn: Turn, node: Node, block: Block, results: Sequence[Result])
             end(turn, node)
             return
         waits_for.extend(started)
-    if waits_for and (block.decides_a_goto or wants_retry(turn, node, block)):
+    if waits_for and (block.decides_a_goto or wants_retry(turn, node, block) or looks_again(turn, node)):
         turn.decide(d.Remediating(node.step, node.scope, tuple(waits_for)))
     else:
         go_on(turn, node)
@@ -276,16 +276,19 @@ def goto(turn: Turn, node: Node, target: str, event: str | None) -> None:
     """Go to a step: it and what depends on it run again, within the scope they share with the source."""
     if known(turn, node, target):
         route(turn, node, "goto", target, reruns.goto_scope(turn.state, node, target), {}, event)
-    end(turn, node)
+    end(turn, node, went=True)
 
 
-def end(turn: Turn, node: Node) -> None:
+def end(turn: Turn, node: Node, *, went: bool = False) -> None:
     """A block has spoken. A node that is to run again stays open; anything else is complete or settled."""
     if node.requested:
         turn.decide(d.Superseded(node.step, node.scope))
         turn.routed.append((node.step, node.scope))
     elif node.trigger == "on_finish":
+        again = bool(node.waits_for) and not went
         end_group(turn, node)
+        if again:
+            look_again(turn, node)
     elif node.status in (life.ROUTING, life.REMEDIATING):
         rest = d.Settled if group_parent(turn.state, node) is None else d.Completed
         turn.decide(rest(node.step, node.scope))
@@ -297,3 +300,18 @@ def end_group(turn: Turn, parent: Node) -> None:
         node = turn.state.node(name, parent.scope)
         if node is not None and node.complete and not (node.settled and node.status == life.DONE):
             turn.decide(d.Settled(node.step, node.scope))
+
+
+def looks_again(turn: Turn, node: Node) -> bool:
+    """True when what on_finish runs may change the mind of a step that its `if` has skipped."""
+    return node.trigger == "on_finish" and bool(reruns.skipped_by_if(turn.state, node.scope))
+
+
+def look_again(turn: Turn, parent: Node) -> None:
+    """After what on_finish ran, steps that their `if` skipped are judged again, once (spec C.14 R3)."""
+    found = reruns.skipped_by_if(turn.state, parent.scope)
+    if found and not turn.state.stopping:
+        wave = turn.state.last_wave + 1
+        place = (parent.step, parent.scope)
+        turn.decide(d.Routed(*place, "on_finish", "if", *place, wave, found))
+        turn.routed.extend(found)
