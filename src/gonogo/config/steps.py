@@ -65,6 +65,7 @@ class StepCompiler:
             renderer=renderer,
             for_each=engine.for_each,
             fanout=self._fanout(draft),
+            fanout_explicit=draft.engine.fanout is not None or draft.engine.reduce is not None,
             concurrency=engine.for_each_concurrency or 1,
             timeout_s=draft.provider.default_timeout_s if engine.timeout is None else engine.timeout,
             max_runs=engine.max_runs,
