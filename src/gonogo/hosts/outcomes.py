@@ -199,7 +199,7 @@ def bug_in(step: str, error: BaseException) -> Fault:
 
 
 def _bug(step: str, message: str) -> Fault:
-    return Fault("provider.bug", "bug", f"{step}/provider/bug", message)
+    return Fault("provider.bug", "bug", f"{step}/execution_error", message)
 
 
 def _without(value: Any, path: list[str]) -> Any:
