@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gonogo import app
+from gonogo.config import Loaded
 from gonogo.core import decisions as d
 from gonogo.core.commands import Ask
 from gonogo.core.events import RunStarted
@@ -115,7 +116,9 @@ RunYaml = Callable[..., Ran]
 
 
 def runner(folder: Path) -> RunYaml:
-    """Runs texts, each run in the folder's `home`. Keywords: `event` (a name), then those of Start and Options."""
+    """Runs texts, each run in the folder's `home`. Keywords: `event` (a name), `files` (texts by
+    name, beside the workflow's own file), then those of Start and Options.
+    """
     home = folder / "home"
     home.mkdir()
     runs = JsonlRuns(folder / "runs", durability="none")
@@ -126,12 +129,21 @@ def runner(folder: Path) -> RunYaml:
         if event is not None:
             given["trigger"] = {"name": event, "event_name": event}
         start = {name: given.pop(name) for name in app.Start.__slots__ if name in given}
+        files = given.pop("files", {})
         options = app.Options(runs=runs, log=logged.append, **given)
         with chdir(home):
-            loaded = app.loads('version: "1.0"\n' + text)
+            loaded = _loaded('version: "1.0"\n' + text, files, folder)
             return Ran(app.start_run(loaded, app.Start(**start), options), runs, home, logged)
 
     return run
+
+
+def _loaded(text: str, files: dict[str, str], folder: Path) -> Loaded:
+    if not files:
+        return app.loads(text)
+    for name, content in {**files, "workflow.yaml": text}.items():
+        (folder / name).write_text(content)
+    return app.load(folder / "workflow.yaml")
 
 
 @pytest.fixture
