@@ -18,7 +18,7 @@ import msgspec
 
 from gonogo.core.graph import edges
 from gonogo.core.plan import Block, Plan, Step
-from gonogo.core.scope import within
+from gonogo.core.scope import parent_of, within
 from gonogo.core.state import State
 from gonogo.testing.checks import Broken
 from gonogo.testing.scenarios import Crash, Scenario
@@ -73,10 +73,18 @@ def check_isolation(scenario: Scenario, plain: Ended) -> None:
 
 
 def _neighbours(state: State, around: str, scope: str) -> Outcomes:
+    """What other items of the list came to, where only steps of the same items are between.
+
+    That nothing ran in an item is the same whether the step was skipped there or before it fanned out.
+    """
+    members = state.graph.members[parent_of(scope)]
     return {
         place: value
         for place, value in outcomes(state).items()
-        if place[1].startswith(around) and not within(place[1], scope)
+        if place[0] in members
+        and place[1].startswith(around)
+        and not within(place[1], scope)
+        and value[1] != "dependency_failed"
     }
 
 
