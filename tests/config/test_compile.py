@@ -413,3 +413,11 @@ def test_places_do_not_change_the_meaning(plan: Plan) -> None:
     """Only `line` is kept of a place."""
     assert isinstance(plan.steps["work"], Step)
     assert plan.digest.startswith("sha256:")
+
+
+def test_a_memory_that_should_outlive_the_run_is_told_of(load_text: Any, refuse: Any) -> None:
+    """Nothing is kept between runs in this version: a file that asks for it hears so, and strict refuses it."""
+    text = "memory: {storage: file, file: m.json}\nsteps: {a: {type: noop}}"
+    assert "key.not_yet" in codes(load_text(text).problems)
+    assert "key.not_yet" in codes(refuse(text, strict=True))
+    assert codes(load_text("memory: {storage: memory}\nsteps: {a: {type: noop}}").problems) == []

@@ -57,6 +57,9 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     for key, advice in _NOT_YET.items():
         if key in document.model_fields_set:
             not_yet(key, (key,), advice, notes)
+    if document.memory is not None and document.memory.model_dump(exclude_defaults=True):
+        advice = "memory lives as long as its run; let a step read and write a file"
+        not_yet("memory", ("memory",), advice, notes)
     drafts = read_drafts(steps_node, setting.providers, notes)
     expressions = Expressions(notes)
     names = frozenset(steps_node.entries)

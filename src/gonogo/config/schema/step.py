@@ -104,7 +104,9 @@ class Step(Noun):
     )
     schema_mode: Literal["fail", "issue"] = Field(default="fail", description="issue: recorded, not fatal.")
     idempotency_key: str | None = Field(default=None, description="Template of a key that holds across runs.")
-    secret_outputs: list[str] = Field(default_factory=list, description="Paths of the output to seal.")
+    secret_outputs: list[str] = Field(
+        default_factory=list, description="Paths of the output to mask: kept nowhere, not for later steps either."
+    )
     env: Env = Field(default_factory=dict, description="Environment; numbers and booleans become text.")
     allow_unescaped: bool = Field(
         default=False, description="Accept templates without shell_escape in a command."

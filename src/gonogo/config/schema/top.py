@@ -56,7 +56,7 @@ class TagFilter(Noun):
 
 
 class Memory(Noun):
-    """The run's memory."""
+    """The run's memory. Doesn't act yet: memory is kept in the run's journal and lives as long as the run."""
 
     storage: Literal["memory", "file"] = Field(default="memory", description="file keeps it between runs.")
     format: Literal["json", "csv"] = Field(default="json", description="Format of the file.")
@@ -130,7 +130,7 @@ class Document(Noun):
         default_factory=_empty, validate_default=True, description="Which steps run, by tag."
     )
     env: Env = Field(default_factory=dict, description="Environment of all steps.")
-    memory: Memory | None = Field(default=None, description="The run's memory.")
+    memory: Memory | None = Field(default=None, description="The run's memory. Doesn't act yet.")
     safety: Literal["off", "standard", "strict"] = Field(
         "standard", description="strict makes warnings errors."
     )
