@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from gonogo.app import Start
     from gonogo.cli.triggers import Detected
     from gonogo.config import Loaded
-    from gonogo.core.plan import Plan
 
 _JSON_TYPES = frozenset({"integer", "number", "boolean", "array", "object", "null"})
 
@@ -65,11 +66,11 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     loaded = load(session, config, given["safety"])
     tell_warnings(session, loaded.problems)
     start = _start(session, loaded, detecting.result(), given)
-    plan = _plan(loaded, given)
+    changed = _changed(loaded, given)
     result = hosted(
         session,
         given["runs_dir"],
-        lambda chosen: start_run(plan, start, chosen),
+        lambda chosen: start_run(changed, start, chosen),
         durability=given["durability"],
         message=given["message"],
         env=options.pairs(given["env"], "--env"),
@@ -86,16 +87,16 @@ def _start(session: Session, loaded: Loaded, detected: Detected, given: dict[str
     return Start(
         trigger=detected.trigger,
         context=detected.context,
-        inputs=_inputs(loaded.plan, options.pairs(given["inputs"], "--input")),
+        inputs=_inputs(loaded.plan.inputs, options.pairs(given["inputs"], "--input")),
         requested=checked_steps(given["steps"], loaded),
         seed=given["seed"],
         safe_mode=given["safe_mode"],
     )
 
 
-def _inputs(plan: Plan, texts: dict[str, str]) -> dict[str, Any]:
+def _inputs(declared: Mapping[str, Any], texts: dict[str, str]) -> dict[str, Any]:
     """Texts as what the workflow declares: JSON where it wants a number, a list and the like, else the text."""
-    return {name: _input(plan.inputs.get(name), text) for name, text in texts.items()}
+    return {name: _input(declared.get(name), text) for name, text in texts.items()}
 
 
 def _input(declared: Any, text: str) -> Any:
@@ -110,7 +111,7 @@ def _input(declared: Any, text: str) -> Any:
         return text  # the check against the schema says what is wrong with it
 
 
-def _plan(loaded: Loaded, given: dict[str, Any]) -> Plan:
+def _changed(loaded: Loaded, given: dict[str, Any]) -> Loaded:
     """The plan with what the command line says instead, so that the journal has it."""
     from msgspec.structs import replace
 
@@ -123,4 +124,6 @@ def _plan(loaded: Loaded, given: dict[str, Any]) -> Plan:
         include_tags=options.words(given["tags"]) or None,
         exclude_tags=options.words(given["exclude_tags"]) or None,
     )
-    return replace(plan, safety=given["safety"]) if given["safety"] else plan
+    if given["safety"]:
+        plan = replace(plan, safety=given["safety"])
+    return dataclasses.replace(loaded, plan=plan)
