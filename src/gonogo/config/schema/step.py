@@ -105,7 +105,8 @@ class Step(Noun):
     schema_mode: Literal["fail", "issue"] = Field(default="fail", description="issue: recorded, not fatal.")
     idempotency_key: str | None = Field(default=None, description="Template of a key that holds across runs.")
     secret_outputs: list[str] = Field(
-        default_factory=list, description="Paths of the output to mask: kept nowhere, not for later steps either."
+        default_factory=list,
+        description="Paths of the output to mask: kept nowhere, not for later steps either.",
     )
     env: Env = Field(default_factory=dict, description="Environment; numbers and booleans become text.")
     allow_unescaped: bool = Field(
