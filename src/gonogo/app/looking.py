@@ -29,12 +29,17 @@ def find_run(name: str, options: Options | None = None) -> str:
     if name in ids:
         return name
     own = [run_id for run_id in ids if "." not in run_id]
-    found = own[-1:] if name == "last" else [run_id for run_id in ids if run_id.startswith(name)]
+    found = own[-1:] if name == "last" else _beginning(ids, name)
     whole = [run_id for run_id in found if "." not in run_id] or found
     if len(whole) != 1:
         what = "there is no run" if not whole else f"{len(whole)} runs begin with"
         raise UsageError(f"{what} {name!r}", advice="'gonogo runs' lists the runs")
     return whole[0]
+
+
+def _beginning(ids: list[str], name: str) -> list[str]:
+    """An empty name, as an unset variable gives it, is the beginning of none."""
+    return [run_id for run_id in ids if name and run_id.startswith(name)]
 
 
 def _summary(runs: Runs, run_id: str) -> Summary:

@@ -20,9 +20,12 @@ from gonogo.hosts.base import RunResult, Surroundings
 from gonogo.hosts.children import Children
 from gonogo.hosts.clock import RunClock, clock_after
 from gonogo.hosts.loop import RunLoop
+from gonogo.hosts.warden import watched
 from gonogo.journal.store import RunJournal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_WITHOUT_PROCESSES = frozenset({"noop", "log", "script", "memory", "human-input", "http", "http_client"})
+"""A run of these alone leaves nothing behind, however it ends."""
 
 
 async def run_new(
@@ -77,7 +80,7 @@ async def _drive(
         loop.take_up(outstanding(state))
         for event in events:
             loop.post(event)
-        with _cancelled_by_signals(loop) if signals else _nothing():
+        with _owning_the_process(loop) if signals else _nothing():
             await loop.run()
         given, fault = None, None
         if state.graph.plan.outputs and state.finished is not None and not state.finished.parked:
@@ -107,6 +110,14 @@ def result_of(
         fault=fault or outputs.worst_fault(state),
         notes=notes,
     )
+
+
+@contextmanager
+def _owning_the_process(loop: RunLoop) -> Iterator[None]:
+    """The process is there for this run alone: signals to it are meant for the run, and with it its commands end."""
+    types = {step.type for step in loop.state.graph.plan.steps.values()}
+    with _cancelled_by_signals(loop), _nothing() if types <= _WITHOUT_PROCESSES else watched():
+        yield
 
 
 @contextmanager
