@@ -23,7 +23,7 @@ from gonogo.journal.inbox import FileInbox
 from gonogo.journal.large import all_put_back, line_of
 from gonogo.journal.lines import Parsed, parse
 from gonogo.journal.records import Record
-from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id
+from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id, is_run_id
 
 __all__ = ["JsonlJournal", "JsonlRuns"]
 
@@ -114,7 +114,7 @@ class JsonlRuns(Runs):
             return []
         with files.system_errors("list", self.folder), os.scandir(self.folder) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        return sorted(name for name in names if (self.folder / name / JOURNAL).is_file())
+        return sorted(name for name in names if is_run_id(name) and (self.folder / name / JOURNAL).is_file())
 
     def _home(self, run_id: str) -> Path:
         return self.folder / check_run_id(run_id)

@@ -13,7 +13,17 @@ from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.errors import UsageError
 from gonogo.journal.records import Record
 
-__all__ = ["Blobs", "Durability", "Inbox", "Loaded", "Request", "RunJournal", "Runs", "check_run_id"]
+__all__ = [
+    "Blobs",
+    "Durability",
+    "Inbox",
+    "Loaded",
+    "Request",
+    "RunJournal",
+    "Runs",
+    "check_run_id",
+    "is_run_id",
+]
 
 Durability = Literal["every", "effects", "none"]
 """When what was appended must be on disk: after each batch; when a caller asks and at the end; whenever the
@@ -115,6 +125,11 @@ class Runs(Protocol):
         ...
 
 
+def is_run_id(name: str) -> bool:
+    """Whether it has the form of one: folders of other names beside the runs are not ours."""
+    return _RUN_ID.fullmatch(name) is not None
+
+
 def check_run_id(run_id: str) -> str:
     """The id itself when it can safely be a folder's name.
 
@@ -122,7 +137,7 @@ def check_run_id(run_id: str) -> str:
         UsageError: it has other characters than letters, digits, dot, underscore and dash, begins with a dot
         or is too long.
     """
-    if not _RUN_ID.fullmatch(run_id):
+    if not is_run_id(run_id):
         raise UsageError(
             f"{run_id[:140]!r} can't be a run id",
             advice="use up to 128 letters, digits, '.', '_' and '-', not starting with '.'",
