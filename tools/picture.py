@@ -39,7 +39,8 @@ height="{terminal_height}" /></clipPath>{lines}</defs>
 
 def workflow() -> str:
     """The third workflow that the page shows."""
-    return re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)[2]
+    shown: list[str] = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    return shown[2]
 
 
 def said(folder: Path) -> str:
