@@ -198,7 +198,7 @@ def _keep_result(state: State, node: Node) -> None:
         node.result = None
     _remember(state, node)
     if state.graph.steps[node.step].for_each:
-        node.items = items_of(node.output)
+        node.items = node.lists[node.execution] = items_of(node.output)
 
 
 def _remember(state: State, node: Node) -> None:
@@ -250,7 +250,7 @@ def _expanded(state: State, decision: d.Expanded) -> None:
     node.requested = False
     node.execution += 1
     node.started_at = state.at
-    node.fan = Fan(decision.parent, decision.execution, decision.total)
+    node.fan = Fan(node.scope, decision.parent, decision.execution, decision.total)
     _count_items(state, node, node.fan)
     _forget_dropped(state, decision)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gonogo.core import lifecycle as life
 from gonogo.core.plan import Edge, Need, Step
-from gonogo.core.scope import depth, enclosing, execution_of, outward, parent_of, parents
+from gonogo.core.scope import depth, enclosing, outward, parents
 from gonogo.core.state import Node, State
 
 OPENING_SKIPS = frozenset({"if_condition", "assume"})
@@ -106,14 +106,8 @@ def group_parent(state: State, node: Node) -> Node | None:
 
 
 def is_superseded(state: State, step: str, scope: str) -> bool:
-    """True for an item of a list that has a newer execution, and inside a fan-out that was sent round again.
-
-    Nothing more starts there, and nothing routes from there.
-    """
+    """True inside a fan-out that was sent round again: nothing more starts there, and nothing routes from there."""
     while scope:
-        source = state.node(parent_of(scope), enclosing(scope))
-        if source is None or source.execution != execution_of(scope):
-            return True
         scope = enclosing(scope)
         aggregate = state.node(step, scope)
         if aggregate is not None and aggregate.fan is not None and aggregate.requested:

@@ -7,7 +7,7 @@ from typing import Any
 from gonogo.core.dependencies import resolve
 from gonogo.core.graph import edges
 from gonogo.core.plan import Step
-from gonogo.core.scope import child, index_of, parent_of, parents, prefix
+from gonogo.core.scope import child, enclosing, execution_of, index_of, parent_of, parents, prefix
 from gonogo.core.state import Node, State
 
 
@@ -44,8 +44,8 @@ def arguments_for(state: State, arguments: dict[str, Any], scope: str) -> dict[s
 
 def item_of(state: State, scope: str) -> Any:
     """The item of the innermost level of a scope."""
-    parent = resolve(state, parent_of(scope), scope)
-    items = parent.items if parent is not None else None
+    parent = resolve(state, parent_of(scope), enclosing(scope))
+    items = parent.lists.get(execution_of(scope)) if parent is not None else None
     index = index_of(scope)
     return items[index] if items is not None and index < len(items) else None
 

@@ -23,9 +23,14 @@ from gonogo.errors import Bug
 class Fan:
     """A fan-out under way: over which execution of `parent`, how many items, how many of them are complete."""
 
-    __slots__ = ("active", "complete", "cursor", "execution", "parent", "queue", "queued", "ready", "total")
+    __slots__ = (
+        "active", "complete", "cursor", "execution", "items", "parent", "queue", "queued", "ready", "total",
+    )  # fmt: skip
 
-    def __init__(self, parent: str, execution: int, total: int) -> None:
+    def __init__(self, scope: str, parent: str, execution: int, total: int) -> None:
+        own = f"{parent}#{execution}["
+        # How the scopes of its items begin: a route may run the step in other scopes, too.
+        self.items = f"{scope}/{own}" if scope else own
         self.parent = parent
         self.execution = execution
         self.total = total
@@ -44,7 +49,7 @@ class Node:
 
     __slots__ = (
         "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content",
-        "effect", "ended_at", "event", "execution", "fan", "fault", "hold", "inputs", "issues", "items",
+        "effect", "ended_at", "event", "execution", "fan", "fault", "hold", "inputs", "issues", "items", "lists",
         "meta", "outcome", "output", "reason", "requested", "requester", "result", "retries", "retrying",
         "scope", "settled", "started_at", "status", "step", "timer", "trigger", "waits_for", "wave",
     )  # fmt: skip
@@ -87,6 +92,7 @@ class Node:
         self.waits_for: tuple[tuple[str, str], ...] = ()
         self.fan: Fan | None = None
         self.items: list[Any] | None = None
+        self.lists: dict[int, list[Any]] = {}
 
 
 class State:
@@ -167,7 +173,9 @@ class State:
         if not node.scope:
             return None
         aggregate = self.nodes[node.step].get(enclosing(node.scope))
-        return aggregate if aggregate is not None and aggregate.fan is not None else None
+        if aggregate is None or aggregate.fan is None or not node.scope.startswith(aggregate.fan.items):
+            return None
+        return aggregate
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node, in configuration order of the steps."""

@@ -92,8 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"{failure}\n")
             sys.stdout.flush()
 
-    run_seeds(range(options.first, options.first + options.runs), note)
-    sys.stdout.write(f"{options.runs} runs, {len(failures)} broke a law\n")
+    for seed in options.seeds or range(options.first, options.first + options.runs):
+        run_seeds((seed,), note)
+        if failures and options.until_broken:
+            return 1
+    sys.stdout.write(f"{len(options.seeds or range(options.runs))} runs, {len(failures)} broke a law\n")
     return 1 if failures else 0
 
 
@@ -102,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=1000, help="how many seeds (default 1000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--seed", type=int, help="run this seed alone")
+    parser.add_argument("--seeds", type=int, nargs="+", help="run these seeds")
+    parser.add_argument("--until-broken", action="store_true", help="end at the first law broken")
     parser.add_argument("--story", action="store_true", help="tell the run record by record")
     parser.add_argument("--whole", action="store_true", help="don't shrink what fails")
     return parser
