@@ -83,6 +83,13 @@ def test_a_tool_that_is_not_there_is_no_clean_result() -> None:
         change.run("no-such-tool")
 
 
+@pytest.mark.parametrize(("code", "issues"), [(1, []), (0, [{"ruleId": "x"}])])
+def test_an_answer_that_is_not_understood_is_no_clean_result(code: int, issues: list[dict[str, str]]) -> None:
+    """A tool that says no and names nothing, or the other way round, speaks another language than it did."""
+    with pytest.raises(change.Broken, match="understood"):
+        change.answer(change.Said(code, ""), issues)
+
+
 def test_results_count_what_ran_and_name_what_failed() -> None:
     """Skipped tests didn't run; failures and errors are findings with their place."""
     report = ElementTree.fromstring(
@@ -91,7 +98,7 @@ def test_results_count_what_ran_and_name_what_failed() -> None:
         '<testcase name="test_c"><skipped/></testcase>'
         '<testcase name="tests.test_y"><error message="collection failure"/></testcase></testsuite></testsuites>'
     )
-    told = change.results(ElementTree.ElementTree(report))
+    told = change.results(change.Said(1, ""), ElementTree.ElementTree(report))
     assert (told["ran"], told["skipped"], told["findings"]) == (3, 1, 2)
     assert [(one["file"], one["line"]) for one in told["issues"]] == [
         ("tests/test_x.py", 10),

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -45,8 +46,16 @@ class Broken(Exception):  # noqa: N818 - the name says what happened
     """A tool is missing, or ended without an answer; the message is for a person."""
 
 
-def run(tool: str, *arguments: str, codes: Sequence[int] = (0, 1)) -> str:
-    """What the tool prints. Raises Broken when it isn't there or ends with another code than these."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a tool printed, and the code it ended with."""
+
+    code: int
+    text: str
+
+
+def run(tool: str, *arguments: str, codes: Sequence[int] = (0, 1)) -> Said:
+    """Run it. Raises Broken when it isn't there or ends with another code than these."""
     found = shutil.which(tool, path=str(Path(sys.executable).parent)) or shutil.which(tool)
     if found is None:
         raise Broken(f"{tool} isn't installed; `make check` installs it into .venv")
@@ -54,7 +63,7 @@ def run(tool: str, *arguments: str, codes: Sequence[int] = (0, 1)) -> str:
     if done.returncode not in codes:
         said = (done.stderr or done.stdout).strip()[-2000:]
         raise Broken(f"{tool} ended with {done.returncode}: {said}")
-    return done.stdout
+    return Said(done.returncode, done.stdout)
 
 
 def issue(rule: str, message: str, file: str, line: int = 0) -> dict[str, Any]:
@@ -68,8 +77,15 @@ def issue(rule: str, message: str, file: str, line: int = 0) -> dict[str, Any]:
     }
 
 
-def answer(issues: list[dict[str, Any]], **facts: Any) -> dict[str, Any]:
-    """A tool's answer: how many findings, the findings, and what else is known."""
+def answer(said: Said, issues: list[dict[str, Any]], **facts: Any) -> dict[str, Any]:
+    """A tool's answer: how many findings, the findings, and what else is known.
+
+    Raises Broken when its code and its findings don't agree: then its answer isn't understood.
+    """
+    if bool(said.code) is not bool(issues):
+        raise Broken(
+            f"{len(issues)} findings understood, but the tool ended with {said.code}: {said.text[-500:]}"
+        )
     return {"findings": len(issues), **facts, "issues": issues}
 
 
@@ -78,40 +94,47 @@ def inside(path: str) -> str:
     return str(Path(path).relative_to(ROOT)) if Path(path).is_absolute() else path
 
 
+def findings(*arguments: str) -> tuple[Said, list[dict[str, Any]]]:
+    """What a verb of ruff finds, as ruff tells it."""
+    said = run("ruff", *arguments)
+    found: list[dict[str, Any]] = json.loads(said.text or "[]")
+    return said, found
+
+
 def lint(files: Sequence[str]) -> dict[str, Any]:
     """ruff's findings; `fixable` is how many it can mend by itself."""
-    found = json.loads(run("ruff", "check", "--output-format", "json", "--", *files))
+    said, found = findings("check", "--output-format", "json", "--", *files)
     issues = [
         issue(one["code"] or "syntax", one["message"], inside(one["filename"]), one["location"]["row"])
         for one in found
     ]
-    return answer(issues, fixable=sum(one["fix"] is not None for one in found))
+    return answer(said, issues, fixable=sum(one["fix"] is not None for one in found))
 
 
 def format_(files: Sequence[str]) -> dict[str, Any]:
     """The files that ruff would write in another way."""
-    said = run("ruff", "format", "--check", "--", *files)
-    names = re.findall(r"^Would reformat: (.+)$", said, flags=re.MULTILINE)
+    said, found = findings("format", "--check", "--output-format", "json", "--", *files)
+    message = "is not formatted; `make format` does it"
     return answer(
-        [issue("format", "is not formatted; `make format` does it", inside(name)) for name in names]
+        said, [issue("format", message, inside(one["filename"]), one["location"]["row"]) for one in found]
     )
 
 
 def diff(files: Sequence[str]) -> dict[str, Any]:
     """What formatting would change."""
-    return {"diff": run("ruff", "format", "--diff", "--", *files)}
+    return {"diff": run("ruff", "format", "--diff", "--", *files).text}
 
 
 def types() -> dict[str, Any]:
     """mypy's errors in all that it is set to look at: a change may break what it doesn't touch."""
-    lines = run("mypy", "--output", "json").splitlines()
-    found = [json.loads(line) for line in lines if line.startswith("{")]
+    said = run("mypy", "--output", "json")
+    found = [json.loads(line) for line in said.text.splitlines() if line.startswith("{")]
     issues = [
         issue(one["code"] or "types", one["message"], inside(one["file"]), one["line"])
         for one in found
         if one["severity"] == "error"
     ]
-    return answer(issues)
+    return answer(said, issues)
 
 
 def tests(paths: Sequence[str]) -> dict[str, Any]:
@@ -121,14 +144,14 @@ def tests(paths: Sequence[str]) -> dict[str, Any]:
         report = Path(folder) / "report.xml"
         options = ("-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1", f"--junitxml={report}")
         # 2 is what pytest ends with when a test file can't even be loaded; the report names it.
-        run("pytest", *options, *workers, "--", *paths, codes=(0, 1, 2))
+        said = run("pytest", *options, *workers, "--", *paths, codes=(0, 1, 2))
         if not report.exists():
             raise Broken("pytest wrote no report")
         # Written by pytest a moment ago, so it is no hostile XML.
-        return results(ElementTree.parse(report))  # noqa: S314
+        return results(said, ElementTree.parse(report))  # noqa: S314
 
 
-def results(report: ElementTree.ElementTree[Any]) -> dict[str, Any]:
+def results(said: Said, report: ElementTree.ElementTree[Any]) -> dict[str, Any]:
     """The numbers and failures of a JUnit report."""
     cases = list(report.iter("testcase"))
     broken = [(case, what) for case in cases for what in (*case.findall("failure"), *case.findall("error"))]
@@ -142,7 +165,7 @@ def results(report: ElementTree.ElementTree[Any]) -> dict[str, Any]:
         for case, what in broken
     ]
     skipped = sum(case.find("skipped") is not None for case in cases)
-    return answer(issues, ran=len(cases) - skipped, skipped=skipped)
+    return answer(said, issues, ran=len(cases) - skipped, skipped=skipped)
 
 
 def mirrors(name: str) -> list[str]:
