@@ -37,7 +37,7 @@ TESTS_OF = (
     ),
     (
         re.compile(r"^(tools|requirements|changes|\.ci)/|^(Makefile|pyproject\.toml)$"),
-        ("tests/test_house.py",),
+        ("tests/test_house.py", "tests/test_change.py"),
     ),
 )
 
