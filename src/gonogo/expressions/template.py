@@ -2,18 +2,20 @@
 
 A value is never rendered a second time (case SEC-1). Rendering is bounded by counts, never by time: loop
 turns, output and nesting. Which fields are templates, and which of them go to a shell, is left to the
-callers. Liquid is imported when the first text holds a tag; text without one costs nothing.
+callers. Text without a tag costs nothing, and tags that only name a value little (`plain_template.py`); Liquid
+is imported for the first text that holds more.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gonogo.expressions.analyse import Path, Reading
 from gonogo.expressions.filters import NUMERIC, QUOTING, READS, as_text
+from gonogo.expressions.plain_template import PlainTemplate, read_plain
 from gonogo.expressions.results import TemplateProblem
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from liquid.exceptions import LiquidError
     from liquid.expression import Expression
 
+T = TypeVar("T")
 PARSED_MAX = 1000
 ADVICE_FILTER = "unknown filter '{}'; see the list of filters, or write the value in an expression field"
 
@@ -33,7 +36,7 @@ def is_template(text: str) -> bool:
 
 def check(text: str) -> list[TemplateProblem]:
     """Everything wrong with a template: its syntax, tags that aren't available, unknown filters."""
-    if not is_template(text):
+    if not is_template(text) or read_plain(text):
         return []
     try:
         parsed = _parse(text)
@@ -52,6 +55,8 @@ def names(text: str) -> Reading:
     """What a template reads, as `analyse` says it of an expression; raises TemplateProblem."""
     if not is_template(text):
         return Reading()
+    if (plain := read_plain(text)) is not None:
+        return _names_of(plain)
     analysis = _parse(text).analyze(include_partials=False)
     found: set[str] = {READS[name] for name in analysis.filters if name in READS}
     dynamic = set(found)
@@ -70,6 +75,16 @@ def names(text: str) -> Reading:
     return Reading(names=tuple(sorted(found)), paths=tuple(paths), dynamic=tuple(sorted(dynamic)))
 
 
+def _names_of(plain: PlainTemplate) -> Reading:
+    """As of any template: paths by their first names, in the order these come."""
+    by_name: dict[str, dict[Path, None]] = {}
+    for tag in plain.tags:
+        by_name.setdefault(tag.path[0], {})[tag.path] = None
+    paths = [path for found in by_name.values() for path in found]
+    dynamic = sorted(path[0] for path in paths if len(path) == 1)
+    return Reading(names=tuple(sorted(by_name)), paths=tuple(paths), dynamic=tuple(map(str, dynamic)))
+
+
 def unescaped(text: str) -> list[str]:
     """Dotted paths that output tags write without `shell_escape` as the last filter, in order; raises
     TemplateProblem.
@@ -78,6 +93,8 @@ def unescaped(text: str) -> list[str]:
     """
     if not is_template(text):
         return []
+    if (plain := read_plain(text)) is not None:
+        return list(dict.fromkeys(".".join(tag.path) for tag in plain.tags if tag.filter not in QUOTING))
     return list(dict.fromkeys(path for node in _nodes(_parse(text).nodes) for path in _written(node)))
 
 
@@ -86,11 +103,17 @@ class Renderer:
 
     def __init__(self) -> None:
         self._parsed: OrderedDict[str, BoundTemplate] = OrderedDict()
+        self._plain: OrderedDict[str, PlainTemplate | None] = OrderedDict()
 
     def render(self, text: str, names: Mapping[str, object]) -> str:
         """`text` with its tags replaced; unknown variables render empty. Raises TemplateProblem."""
         if not is_template(text):
             return text
+        plain = self._plain_template(text)
+        rendered = plain.render(names) if plain is not None else None
+        return self._by_liquid(text, names) if rendered is None else rendered
+
+    def _by_liquid(self, text: str, names: Mapping[str, object]) -> str:
         from liquid.exceptions import LiquidError
 
         template = self._template(text)
@@ -108,6 +131,14 @@ class Renderer:
         """As `render`, but text that is exactly one output tag gives the value itself (engine spec C.10 R3 D)."""
         if not is_template(text):
             return text
+        plain = self._plain_template(text.strip())
+        if plain is not None and plain.alone is not None and plain.alone.filter is None:
+            return _json_value(plain.alone.value(names))
+        if plain is not None and plain.alone is None:
+            return self.render(text, names)
+        return self._value_by_liquid(text, names)
+
+    def _value_by_liquid(self, text: str, names: Mapping[str, object]) -> Any:
         from liquid import is_undefined
         from liquid.builtin.output import OutputNode
         from liquid.exceptions import LiquidError
@@ -123,12 +154,19 @@ class Renderer:
         return None if is_undefined(value) else _json_value(value)
 
     def _template(self, text: str) -> BoundTemplate:
-        found = self._parsed.get(text)
-        if found is None:
-            found = self._parsed[text] = _parse(text)
-            if len(self._parsed) > PARSED_MAX:
-                self._parsed.popitem(last=False)
-        return found
+        return _kept(self._parsed, text, _parse)
+
+    def _plain_template(self, text: str) -> PlainTemplate | None:
+        return _kept(self._plain, text, read_plain)
+
+
+def _kept(parsed: OrderedDict[str, T], text: str, parse: Callable[[str], T]) -> T:
+    """What `parse` makes of the text, made once as long as there is room."""
+    if text not in parsed:
+        parsed[text] = parse(text)
+        if len(parsed) > PARSED_MAX:
+            parsed.popitem(last=False)
+    return parsed[text]
 
 
 @lru_cache(maxsize=1)
