@@ -19,6 +19,7 @@ from tools import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+SOURCE = ROOT / "src" / "gonogo"
 PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
 
 
@@ -178,6 +179,14 @@ def test_every_page_can_be_reached_from_the_index() -> None:
             if target.is_relative_to(DOCS) and target not in reached:
                 todo.append(target)
     assert [str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if page not in reached] == []
+
+
+def test_every_module_that_the_architecture_names_is_there() -> None:
+    """The walk through one step can be followed file by file."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", text))
+    assert len(named) > 15
+    assert {name for name in named if not any((top / name).is_file() for top in (ROOT, SOURCE))} == set()
 
 
 def yaml_examples() -> list[tuple[str, str]]:
