@@ -87,7 +87,7 @@ def hunt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def find(bug: Planted, runs: int = 1500) -> str:
+def find(bug: Planted, runs: int = 600) -> str:
     """The first seed that catches a bug, in words."""
     with tempfile.TemporaryDirectory() as folder:
         plant(bug, Path(folder))

@@ -56,12 +56,14 @@ class Watch:
         self.at = 0.0
         self.started: dict[Key, str] = {}
         self.calls: dict[int, Key] = {}
+        self.steps: dict[int, str] = {}
+        self.owed: set[tuple[str, str]] = set()
         self.doubted = False
 
     def restart(self, records: Sequence[Record]) -> None:
         """After a crash: forget what was not written."""
         self.shadow = fold(records) if records else None
-        self.started, self.calls = {}, {}
+        self.started, self.calls, self.owed = {}, {}, set()
         self.at = records[-1].event.at if records else 0.0
         for record in records:
             self._note_event(record.event)
@@ -78,16 +80,20 @@ class Watch:
         for decision in read.decisions:
             if isinstance(decision, d.Started):
                 self._check_start(shadow, decision)
+                self._check_budgets(decision)
             elif isinstance(decision, d.Expanded):
                 _check_gate(shadow, decision)
+            self._check_owed(shadow, decision)
             apply(shadow, decision)
             self._note(decision)
             _check_room(shadow, decision)
         _check_commands(read, commands)
+        self._check_doubt(read)
         found = difference(shadow, state)
         if found is not None:
             raise Broken("fold", found)
         self._check_effects()
+        self._check_loops(shadow)
 
     def _absorb(self, event: e.AnyEvent) -> State:
         if self.shadow is None:
@@ -110,6 +116,7 @@ class Watch:
             key = (decision.step, decision.scope, decision.execution, decision.attempt)
             self.started[key] = "running"
             self.calls[decision.call] = key
+            self.steps[decision.call] = decision.step
         elif isinstance(decision, d.Doubted):
             self.doubted = True
 
@@ -136,6 +143,46 @@ class Watch:
             step = self.scenario.plan.steps[intent.rsplit("/", 2)[1]]
             if count > 1 + self.outside.allowed[intent] and step.idempotency_key is None:
                 raise Broken("effects", f"{intent} acted {count} times")
+
+    def _check_owed(self, state: State, decision: d.AnyDecision) -> None:
+        """A member of a re-run set that was running is recorded as superseded, whatever it came to (semantics.md 7)."""
+        if isinstance(decision, d.Routed):
+            for step, scope in decision.members:
+                node = state.node(step, scope)
+                if node is not None and node.status == life.RUNNING:
+                    self.owed.add((step, scope))
+        elif isinstance(decision, d.Superseded | d.Started | d.Skipped):
+            self.owed.discard((decision.step, decision.scope))
+        elif isinstance(decision, d.Ended) and (decision.step, decision.scope) in self.owed:
+            self.owed.discard((decision.step, decision.scope))
+            if not state.stopping and decision.rest != "open":
+                raise Broken("again", f"{decision.step} in {decision.scope or '(run)'} was asked for while it ran")
+
+    def _check_doubt(self, record: Record) -> None:
+        event = record.event
+        if not isinstance(event, e.CallFailed) or event.effect != "unknown" or event.call not in self.steps:
+            return
+        step = self.scenario.plan.steps[self.steps[event.call]]
+        if step.effects == "mutates" and step.idempotency_key is None:
+            if not any(isinstance(decision, d.Doubted) for decision in record.decisions):
+                raise Broken(
+                    "doubt", f"nobody knows what call {event.call} of {step.name} did, and nobody is asked"
+                )
+
+    def _check_budgets(self, decision: d.Started) -> None:
+        """Attempts and executions are numbered, so the numbers are the count."""
+        plan = self.scenario.plan
+        step = plan.steps[decision.step]
+        retry = step.on_fail.retry if step.on_fail is not None else None
+        if decision.attempt > 1 + (retry.max if retry is not None else 0):
+            raise Broken("budget", f"attempt {decision.attempt} of {step.name}")
+        if decision.execution > (step.max_runs if step.max_runs is not None else plan.limits.max_runs):
+            raise Broken("budget", f"execution {decision.execution} of {step.name}")
+
+    def _check_loops(self, state: State) -> None:
+        for scope, used in state.loops.items():
+            if used > self.scenario.plan.limits.max_loops:
+                raise Broken("budget", f"{used} loops in {scope or '(run)'}")
 
     # --- the end
 

@@ -26,7 +26,12 @@ from gonogo.testing.simulated import Ended, Simulation
 
 Outcomes = Mapping[tuple[str, str], tuple[Any, ...]]
 
-DEFAULT_CRASHES = (Crash(2, "written"), Crash(5, "unwritten"), Crash(8, "half_performed"), Crash(12, "performed"))
+DEFAULT_CRASHES = (
+    Crash(2, "written"),
+    Crash(5, "unwritten"),
+    Crash(8, "half_performed"),
+    Crash(12, "performed"),
+)
 
 
 def check(scenario: Scenario) -> None:
@@ -124,7 +129,9 @@ def without_routes(scenario: Scenario) -> Scenario:
     """Nothing but retries sends the run anywhere, nothing stops it early, and conditions read what they depend on."""
     plan = scenario.plan
     steps = {name: _calm_step(plan, step) for name, step in plan.steps.items()}
-    calm: Plan = msgspec.structs.replace(plan, steps=steps, fail_fast=False, fail_if=None, failure_conditions=())
+    calm: Plan = msgspec.structs.replace(
+        plan, steps=steps, fail_fast=False, fail_if=None, failure_conditions=()
+    )
     behaviours = {name: replace(b, remembers=False, half_done=0) for name, b in scenario.behaviours.items()}
     return replace(scenario, plan=calm, behaviours=behaviours)
 
