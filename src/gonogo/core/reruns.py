@@ -54,7 +54,9 @@ def skipped_by_if(state: State, scope: str) -> tuple[tuple[str, str], ...]:
     """The steps in a scope, other than forEach, that their `if` has skipped (spec C.14 R3)."""
     found = ((step, state.node(step.name, scope)) for step in state.graph.steps.values() if not step.for_each)
     return tuple(
-        (step.name, scope) for step, node in found if node is not None and node.reason == "if_condition"
+        (step.name, scope)
+        for step, node in found
+        if node is not None and node.complete and node.reason == "if_condition"
     )
 
 

@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from gonogo.journal.view import ItemView, StepView
 from gonogo.report import words
+from gonogo.report.findings import without_faults
 from gonogo.report.report import Report
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -55,9 +56,8 @@ def junit(report: Report) -> str:
 def _cases(report: Report, step: StepView) -> Iterator[str]:
     note = words.note(step, report.whys.get(step.name))
     suite = report.view.plan.name
-    yield _case(
-        suite, step.name, step.outcome, note, step.fault.rule_id if step.fault else "", step.duration_ms
-    )
+    rule = step.fault.rule_id if step.fault else ""
+    yield _case(suite, step.name, step.outcome, note, rule, step.duration_ms, _found(report, step))
     for item in step.items or ():
         yield _item_case(suite, step, item)
 
@@ -70,13 +70,29 @@ def _item_case(suite: str, step: StepView, item: ItemView) -> str:
     return _case(suite, name, outcome, note, item.fault.rule_id if item.fault else "", 0)
 
 
-def _case(suite: str, name: str, outcome: str, note: str, rule: str, duration_ms: int) -> str:
+def _found(report: Report, step: StepView) -> str:
+    """What a step found, one a line: none is dropped because the step passed."""
+    own = (finding for finding in report.findings.all if finding.step == step.name)
+    found = without_faults(own, report.view.steps)
+    return "\n".join(
+        f"{one.issue.severity} {one.issue.file}:{one.issue.line} {one.issue.message}" for one in found
+    )
+
+
+def _case(
+    suite: str, name: str, outcome: str, note: str, rule: str, duration_ms: int, found: str = ""
+) -> str:
     start = f'<testcase classname={_attribute(suite)} name={_attribute(name)} time="{duration_ms / 1000:.3f}"'
     element = _ELEMENTS.get(outcome)
     if element is None:
-        return f"{start}><system-out>{_text(note)}</system-out></testcase>" if note else f"{start}/>"
+        told = "\n".join(filter(None, (note, found)))
+        return f"{start}>{_output(told)}</testcase>" if told else f"{start}/>"
     kind = f" type={_attribute(rule or outcome)}" if element != "skipped" else ""
-    return f"{start}><{element} message={_attribute(note or outcome)}{kind}/></testcase>"
+    return f"{start}><{element} message={_attribute(note or outcome)}{kind}/>{_output(found)}</testcase>"
+
+
+def _output(text: str) -> str:
+    return f"<system-out>{_text(text)}</system-out>" if text else ""
 
 
 def _attribute(text: str) -> str:
