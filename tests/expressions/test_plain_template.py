@@ -72,7 +72,7 @@ def test_liquid_says_the_same(text: str) -> None:
         ("{{ a.b-c }} and {{text|shell_escape}}", True),
         ("{{ a }}\n", True),
         ("{{{ a }}", False),
-        ("{{ a.size }}", False),
+        ("{{ outputs.first.count }}", True),
         ("{{ outputs.history.a }}", False),
         ("{{- a }}", False),
         ("{{ a }}{% if a %}{% endif %}", False),

@@ -225,10 +225,10 @@ def test_C_10_R4_a_run_target_is_protected_from_repeats_only_by_the_budget(run_y
     ran = run_yaml("""
 steps:
   a: {type: noop, on_success: {run: [t]}}
-  b: {type: noop, depends_on: a, on_success: {run: [t]}}
+  b: {type: noop, depends_on: [a, t], on_success: {run: [t]}}
   t: {type: noop}
 """)
-    assert ran.calls["t"] in (1, 2)
+    assert ran.started == ["a", "t", "b", "t"]
     assert len(ran.decisions(d.Routed)) == 2
 
 
@@ -469,7 +469,21 @@ steps:
     assert (ran.calls["each"], ran.verdict) == (3, "GO")
 
 
-def test_C_12_R7_nesting_is_limited(run_yaml: RunYaml) -> None:
-    """C.12 R7, A.3: limits.max_workflow_depth (3): what is nested deeper fails."""
-    ran = run_yaml("limits: {max_workflow_depth: 1}\nsteps:\n  a: {type: noop}\n")
-    assert ran.view.plan.limits.max_workflow_depth == 1
+@pytest.mark.parametrize(("depth", "verdict"), [(1, "NO-GO"), (2, "GO")])
+def test_C_12_R7_nesting_is_limited(run_yaml: RunYaml, depth: int, verdict: str) -> None:
+    """C.12 R7, A.3: a workflow nested deeper than limits.max_workflow_depth fails its step."""
+    head = 'version: "1.0"\nid: '
+    ran = run_yaml(
+        f"""
+limits: {{max_workflow_depth: {depth}}}
+imports: [one.yaml]
+steps:
+  a: {{type: workflow, workflow: one}}
+""",
+        files={
+            "one.yaml": f"{head}one\nimports: [two.yaml]\nsteps:\n  b: {{type: workflow, workflow: two}}\n",
+            "two.yaml": f"{head}two\nsteps:\n  c: {{type: command, exec: echo deep >> ran}}\n",
+        },
+    )
+    assert ran.verdict == verdict
+    assert ran.lines("ran") == (["deep"] if verdict == "GO" else [])
