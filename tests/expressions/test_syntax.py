@@ -48,6 +48,23 @@ def test_absurd_nesting_is_refused_before_parsing() -> None:
         refuse_what_is_no_expression("(" * 501 + "1" + ")" * 501)
 
 
+@pytest.mark.parametrize("repeated", ["/* ", "\\'", '\\"', "\\`"])
+def test_what_is_never_closed_is_searched_once(repeated: str) -> None:
+    """Searched again from each opening, this much would take hours."""
+    with pytest.raises(ExpressionProblem, match="not template"):
+        refuse_what_is_no_expression("{{" + repeated * 80_000)
+    with pytest.raises(ExpressionProblem, match="nested at most 500"):
+        refuse_what_is_no_expression("(" * 501 + repeated * 80_000)
+
+
+@pytest.mark.parametrize("before", ["'it\\'s'", '"\\\\"', "`a\n'`", "/* ' */", "// '\n", "it's", "a\\"])
+def test_braces_are_found_behind_any_string_or_comment(before: str) -> None:
+    """Also behind an apostrophe that opens nothing."""
+    with pytest.raises(ExpressionProblem, match="not template"):
+        refuse_what_is_no_expression(before + " + {{ x }}")
+    refuse_what_is_no_expression("'{{' + " + '"{%" + `{{` /* {{ */ // {{')
+
+
 def test_places_count_characters_not_bytes() -> None:
     """From 1, also after text that takes several bytes."""
     assert place_of("é😀x\nöy".encode(), len("é😀x\nö".encode())) == (2, 2)

@@ -27,6 +27,8 @@ from gonogo.providers._output import guess, json_or_text, read_json
         ('building...\n{"a": [1, {"b": "}"}]}', {"a": [1, {"b": "}"}]}),
         ('first {"a": 1} then {"a": 2} end', {"a": 2}),
         ('odd } and [ then {"a": 1}', {"a": 1}),
+        ('a lone " and {\\"a\\": [1]} behind it', 'a lone " and {\\"a\\": [1]} behind it'),
+        ('a 5" pipe: {a: 1}', {"a": 1}),
         ("done {ok: true, name: 'x y', n: 1.5}", {"ok": True, "name": "x y", "n": 1.5}),
         ("check failed, error=true", {"error": True}),
         ("Error: False alarm", {"error": False}),
@@ -40,7 +42,9 @@ def test_E2_R4_the_first_reading_that_fits_is_taken(text: str, value: Any) -> No
     assert guess(text) == value
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "{" * 300_000, '"' * 300_001, "[1," * 200_000 + "]" * 3])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "{" * 300_000, '"' * 300_001, "[1," * 200_000 + "]" * 3, "x" + '\\"' * 300_000]
+)
 def test_a_hostile_text_costs_little(text: str) -> None:
     """Linear, bounded in what is searched, and no recursion error; the text is what's left."""
     begun = time.process_time()

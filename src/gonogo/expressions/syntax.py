@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 SOURCE_BYTES_MAX = 256 * 1024
 NESTING_MAX = 500
 
-_STRINGS_AND_COMMENTS = re.compile(
-    r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|//[^\n]*|/\*.*?\*/""", re.DOTALL
-)
+_OPENING = re.compile(r"""['"`]|//|/\*""")
+_INSIDE = {
+    "'": (re.compile(r"(?:[^'\\\n]+|\\.)*", re.DOTALL), "'"),
+    '"': (re.compile(r'(?:[^"\\\n]+|\\.)*', re.DOTALL), '"'),
+    "`": (re.compile(r"(?:[^`\\]+|\\.)*", re.DOTALL), "`"),
+    "//": (re.compile(r"[^\n]*"), ""),
+    "/*": (re.compile(r"(?:[^*]+|\*(?!/))*"), "*/"),
+}
+"""What strings and comments hold, and how they end."""
 _BRACKETS = re.compile(r"[()\[\]{}]")
 _BRACES = re.compile(r"\$?\{\{|\{%")
 
@@ -75,8 +81,7 @@ def refuse_what_is_no_expression(source: str) -> None:
     _refuse_absurd_nesting(source)
     if "{{" not in source and "{%" not in source:
         return
-    bare = _STRINGS_AND_COMMENTS.sub(lambda found: " " * len(found.group()), source)
-    braces = _BRACES.search(bare)
+    braces = _BRACES.search(_without_literals(source))
     if braces is None:
         return
     before = source[: braces.start()]
@@ -92,12 +97,40 @@ def _refuse_absurd_nesting(source: str) -> None:
     if sum(map(source.count, "([{")) <= NESTING_MAX:
         return
     depth = 0
-    for found in _BRACKETS.finditer(_STRINGS_AND_COMMENTS.sub("", source)):
+    for found in _BRACKETS.finditer(_without_literals(source)):
         depth += 1 if found.group() in "([{" else -1
         if depth > NESTING_MAX:
             raise ExpressionProblem(
                 f"expected brackets nested at most {NESTING_MAX} deep; split the expression"
             )
+
+
+def _without_literals(source: str) -> str:
+    """`source` with blanks for its strings and comments; what opens one that nothing closes stays.
+
+    Linear: up to where one wasn't closed, none of its kind that opens later is closed either.
+    """
+    parts: list[str] = []
+    done = searched = 0
+    unclosed_to = dict.fromkeys(_INSIDE, 0)
+    while found := _OPENING.search(source, searched):
+        inside, closing = _INSIDE[found.group()]
+        searched = found.end()
+        if searched <= unclosed_to[found.group()]:
+            continue
+        end = _end_of(inside, source, searched)
+        if not source.startswith(closing, end):
+            unclosed_to[found.group()] = end
+            continue
+        searched = end + len(closing)
+        parts += (source[done : found.start()], " " * (searched - found.start()))
+        done = searched
+    return "".join([*parts, source[done:]])
+
+
+def _end_of(inside: re.Pattern[str], source: str, start: int) -> int:
+    found = inside.match(source, start)
+    return found.end() if found else start
 
 
 def place_of(source: bytes, offset: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from gonogo.providers._lenient import NotLenient, read_lenient
@@ -16,7 +17,8 @@ SEARCHED_CHARACTERS_MAX = 1024 * 1024
 """JSON inside other text is looked for in the last part only."""
 _CANDIDATES_MAX = 20
 
-_TOKENS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\]]')
+_TOKENS = re.compile(r'"(?:[^"\\\n]+|\\.)*("?)|[{}\[\]]')
+_BRACKETS = re.compile(r"[{}\[\]]")
 _PHRASE = re.compile(r"\berror\s*[:=]\s*(true|false)\b", re.IGNORECASE)
 _CLOSER = {"}": "{", "]": "["}
 
@@ -66,19 +68,30 @@ def _balanced(text: str) -> list[str]:
     """The outermost balanced brackets, in order; brackets inside double quotes don't count. Linear."""
     open_at: list[int] = []
     spans: list[tuple[int, int]] = []
-    for token in _TOKENS.finditer(text):
-        sign = token[0]
+    for at in _bracket_offsets(text):
+        sign = text[at]
         if sign in "{[":
-            open_at.append(token.start())
-        elif sign in _CLOSER:
-            if not open_at or text[open_at[-1]] != _CLOSER[sign]:
-                open_at.clear()
-                continue
-            start = open_at.pop()
-            while spans and spans[-1][0] > start:
-                spans.pop()
-            spans.append((start, token.end()))
+            open_at.append(at)
+            continue
+        if not open_at or text[open_at[-1]] != _CLOSER[sign]:
+            open_at.clear()
+            continue
+        start = open_at.pop()
+        while spans and spans[-1][0] > start:
+            spans.pop()
+        spans.append((start, at + 1))
     return [text[start:end] for start, end in spans]
+
+
+def _bracket_offsets(text: str) -> Iterator[int]:
+    """Where brackets are. A quote that its line doesn't close is no quote, and nor are those behind it in the
+    line: each has a backslash before it, so starting again at each would only find the same end.
+    """
+    for token in _TOKENS.finditer(text):
+        if text[token.start()] != '"':
+            yield token.start()
+        elif not token[1]:
+            yield from (found.start() for found in _BRACKETS.finditer(text, token.start(), token.end()))
 
 
 def _refuse(constant: str) -> Any:
