@@ -73,9 +73,8 @@ def test_CAN_1_an_interrupt_while_waiting_starts_no_further_attempt(tmp_path: Pa
 def test_CAN_3_a_cancel_is_not_lost_when_a_step_just_ends(tmp_path: Path) -> None:
     """Of a chain of short steps at most the one in flight goes on; the journal and the effects agree."""
     before = ["", *(f"s{n}" for n in range(49))]
-    chain = [f"s{n}: {{type: command, depends_on: [{one}], exec: 'echo >> steps'}}" for n, one in enumerate(before)]
-        f"s{n}: {{type: command, depends_on: [{f's{n - 1}' if n else ''}], exec: 'echo >> steps'}}"
-        for n in range(50)
+    chain = [
+        f"s{n}: {{type: command, depends_on: [{one}], exec: 'echo >> steps'}}" for n, one in enumerate(before)
     ]
     workflow(tmp_path, "\n".join(chain))
     with adopting() as orphans:

@@ -7,11 +7,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask for an end. SIGHUP comes when the terminal closes."""
+if TYPE_CHECKING:
+    from gonogo.journal.records import Record
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that ask for an end. SIGHUP comes when the terminal closes, SIGQUIT by Ctrl-\\."""
 
 
 def prepare() -> None:
@@ -22,6 +26,40 @@ def prepare() -> None:
         # What was ignored before, as `nohup` and a shell's background jobs have it, stays ignored.
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _interrupt)
+
+
+class Heard:
+    """Around a run: once it has been interrupted, no further signal disturbs its report. `see` is told of records.
+
+    While the run is under way its host hears the signals; before and after, this does.
+    """
+
+    def __init__(self) -> None:
+        self._interrupted = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Heard:
+        """Hear all signals that aren't ignored. Only the main thread gets any."""
+        if threading.current_thread() is threading.main_thread():
+            kept = {number: signal.getsignal(number) for number in ENDING}
+            self._before = {number: handler for number, handler in kept.items() if handler != signal.SIG_IGN}
+        for number in self._before:
+            signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The report of an interrupted run is still to come, so its signals stay unheard."""
+        if not self._interrupted:
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+
+    def see(self, record: Record) -> None:
+        """A record of the run."""
+        self._interrupted = self._interrupted or getattr(record.event, "interrupted", False)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if not self._interrupted:
+            raise KeyboardInterrupt
 
 
 def be_deaf() -> None:

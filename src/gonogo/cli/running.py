@@ -30,15 +30,16 @@ def hosted(
     """
     from gonogo.app import Options
     from gonogo.cli.asking import Person
+    from gonogo.cli.process import Heard
     from gonogo.cli.progress import progress_for
 
     progress = progress_for(session.output)
-    with progress:
+    with Heard() as heard, progress:
         return work(
             Options(
                 runs=runs_dir,
                 ask=_LatePerson(lambda: Person(session.output, progress)),
-                sinks=(progress.see, _Journal(session, runs_dir)),
+                sinks=(heard.see, progress.see, _Journal(session, runs_dir)),
                 log=progress.log,
                 signals=True,
                 **options,

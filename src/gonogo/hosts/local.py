@@ -23,7 +23,7 @@ from gonogo.hosts.loop import RunLoop
 from gonogo.hosts.warden import watched
 from gonogo.journal.store import RunJournal
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _WITHOUT_PROCESSES = frozenset({"noop", "log", "script", "memory", "human-input", "http", "http_client"})
 """A run of these alone leaves nothing behind, however it ends."""
 
@@ -33,7 +33,7 @@ async def run_new(
 ) -> RunResult:
     """Run a workflow from its start to its end or to a wait for a person.
 
-    With `signals`, SIGINT, SIGTERM and SIGHUP cancel the run: once gently, twice at once. Closes the journal.
+    With `signals`, the signals in SIGNALS cancel the run: once gently, twice at once. Closes the journal.
 
     Raises:
         JournalError, SandboxError, Bug: the run stopped where it was; it can be resumed.
@@ -141,9 +141,12 @@ def _cancelled_by_signals(loop: RunLoop) -> Iterator[None]:
     try:
         yield
     finally:
+        # One that comes in between would meet the system's own handler, which ends the process at once.
+        others = signal.pthread_sigmask(signal.SIG_BLOCK, before)
         for number, handler in before.items():
             running.remove_signal_handler(number)
             signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, others)
 
 
 @contextmanager
