@@ -52,6 +52,12 @@ UNSAFE = [
     "eval {{ x | shell_escape }}",
     "ssh host {{ x | shell_escape }}",
     "python3 -c {{ x | shell_escape }}",
+    "sh -x; sh -c {{ x | shell_escape }}",
+    "sh -c -{{ x | shell_escape }} -c",
+    "{% if x %}sh -c {{ x | shell_escape }}{% endif %}",
+    "cat <<{{ x | shell_escape }}\ntext\n",
+    "cat <<'{{ x | shell_escape }}'\ntext\n",
+    "cat <<A{% if x %}B{% endif %}\n{{ x | shell_escape }}\n",
     'echo "{% if x %}"{% endif %}{{ x | shell_escape }}',
     'echo "$(case a in a) echo {{ x | shell_escape }};; esac)"',
     'echo "$(case a in a) echo {{ x | shell_escape_double }};; esac)"',
@@ -109,6 +115,14 @@ def test_SEC_1_unsafe_places_are_not_refused_for_nothing(template: str, tmp_path
         text = render.render(template, {"x": value})
         subprocess.run(["/bin/sh", "-c", text], cwd=tmp_path, capture_output=True, check=False)
     assert [path.name for path in tmp_path.iterdir()] == ["pwned"]
+
+
+@pytest.mark.parametrize(
+    "template", ["echo " + "{{ x | shell_escape }} " * 10_000, "-/sh " * 40_000 + "{{ x | shell_escape }}"]
+)
+def test_a_long_text_is_read_once(template: str) -> None:
+    """Read again for each tag, or from each word, this would take many minutes."""
+    assert misplaced(template) == []
 
 
 def test_the_tag_and_its_offset_are_given() -> None:

@@ -9,6 +9,8 @@ has a filter at all is left to `expressions.template.unescaped`.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
@@ -18,12 +20,14 @@ _OPENING = frozenset(("if", "unless", "for", "case", "capture", "tablerow", "com
 _MIDDLE = frozenset(("else", "elsif", "when"))
 # These words run text as code once more: quoting for one shell isn't enough.
 _SECOND_READER = re.compile(
-    r"""(?:^|[\s;&|("'`/])(?:eval|ssh|(?:ba|da|k|z|a)?sh\s+(?:-\S+\s+)*-\w*c"""
-    r"""|(?:python[\d.]*|perl|ruby|node|php)\s+(?:-\S+\s+)*-\w*[cer])(?=[\s"']|$)"""
+    r"""(?:^|[\s;&|("'`/\ue000\ue001])(?:eval|ssh|(?:ba|da|k|z|a)?sh\s+(?:-[^\s;&|\ue000\ue001]+\s+){0,20}-\w*c"""
+    r"""|(?:python[\d.]*|perl|ruby|node|php)\s+(?:-[^\s;&|\ue000\ue001]+\s+){0,20}-\w*[cer])"""
+    r"""(?=[\s"'\ue000\ue001]|$)"""
 )
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;&|<>()`]+))")
 _VALUE = "\ue000"  # stands for an output tag while the text is read
 _CONTROL = "\ue001"  # stands for any other tag
+_SIGNS = re.compile(f"[{_VALUE}{_CONTROL}]")
 
 _ADVICE = {
     "bare": "use shell_escape outside of quotes",
@@ -42,21 +46,29 @@ class Misplaced:
     advice: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value is: the offset of its sign, the kind of place, and where its command starts."""
+
+    at: int
+    kind: str
+    command_start: int
+
+
 @dataclass(slots=True)
 class _Reader:
     """Reads a shell text, one character or operator at a time."""
 
     text: str
+    controls: Iterator[str]
     at: int = 0
     stack: list[str] = field(default_factory=lambda: ["bare"])
     command_start: int = 0
     lost: bool = False
     in_case: bool = False
     heredocs: list[tuple[str, bool]] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
+    places: list[_Place] = field(default_factory=list)
     branches: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
-    controls: list[str] = field(default_factory=list)
 
     def read(self) -> None:
         while self.at < len(self.text):
@@ -74,18 +86,16 @@ class _Reader:
                 self._other(mode, here)
 
     def _value(self, mode: str) -> None:
-        before = self.text[: self.at]
-        if self.lost or before.endswith(("\\", "$")):
-            place = "lost"
+        if self.lost or self.text[max(self.at - 1, 0)] in "\\$":
+            kind = "lost"
         else:
-            place = "bare" if mode in ("substitution", "group") else mode
-        self.places.append(place)
-        self.starts.append(self.command_start)
+            kind = "bare" if mode in ("substitution", "group") else mode
+        self.places.append(_Place(self.at, kind, self.command_start))
         self.at += 1
 
     def _control(self) -> None:
         """Branches of a template must leave the quoting as they found it, else nothing behind can be told."""
-        word = self.controls.pop(0)
+        word = next(self.controls)
         state = (tuple(self.stack), len(self.heredocs))
         if word in _OPENING:
             self.branches.append(state)
@@ -184,17 +194,20 @@ class _Reader:
             self._escape()
         elif mode == "arithmetic":
             self.lost = self.lost or here in "'\"`("
-            self._pop(2) if self.text.startswith("))", self.at) else self._step()
+            if self.text.startswith("))", self.at):
+                self._pop(2)
+            else:
+                self.at += 1
         elif mode == "parameter":
             self.lost = self.lost or here in "'\"`$"
-            self._pop() if here == "}" else self._step()
+            if here == "}":
+                self._pop()
+            else:
+                self.at += 1
         elif here == ("`" if mode == "backquote" else "'"):
             self._pop()
         else:
             self.at += 1
-
-    def _step(self) -> None:
-        self.at += 1
 
     def _at_word_start(self) -> bool:
         return self.at == 0 or self.text[self.at - 1] in " \t\n;&|()`"
@@ -209,10 +222,16 @@ class _Reader:
             self.at += 2
             return
         word = found[2] if found[2] is not None else found[3] if found[3] is not None else found[4]
-        self.lost = (
-            self.lost or _VALUE in word or _CONTROL in word or "\\" in word or "'" in word or '"' in word
-        )
+        self.lost = self.lost or any(sign in word for sign in (_VALUE, _CONTROL, "\\", "'", '"'))
         self.heredocs.append((word, found[1] == "-"))
+        while tag := _SIGNS.search(
+            self.text, self.at, found.end()
+        ):  # data in the end mark: lost, as said above
+            self.at = tag.start()
+            if tag.group() == _VALUE:
+                self._value("lost")
+            else:
+                self._control()
         self.at = found.end()
 
     def _newline(self) -> None:
@@ -225,37 +244,45 @@ class _Reader:
     def _heredoc_line(self) -> None:
         """From a line's start to its end; a tag inside it stops the reading for `read` to see."""
         word, dash = self.heredocs[0]
-        end = self.text.find("\n", self.at)
-        line = self.text[self.at : end if end >= 0 else len(self.text)]
-        at_start = self.at == 0 or self.text[self.at - 1] == "\n"
-        if at_start and (line.lstrip("\t") if dash else line) == word:
-            self.heredocs.pop(0)
-            if not self.heredocs:
-                self.stack.pop()
-            self.at += len(line) + (1 if self.heredocs and end >= 0 else 0)
-            return
-        tag = re.search(f"[{_VALUE}{_CONTROL}]", line)
-        self.at += tag.start() if tag else len(line) + 1
+        found = self.text.find("\n", self.at)
+        end = found if found >= 0 else len(self.text)
+        if self.text[self.at - 1] == "\n":
+            line = self.text[self.at : end]
+            if (line.lstrip("\t") if dash else line) == word:
+                self.heredocs.pop(0)
+                if not self.heredocs:
+                    self.stack.pop()
+                self.at = end + (1 if self.heredocs and found >= 0 else 0)
+                return
+        tag = _SIGNS.search(self.text, self.at, end)
+        self.at = tag.start() if tag else end + 1
 
 
 def misplaced(text: str) -> list[Misplaced]:
     """Values with a quoting filter that stand where it doesn't protect."""
     tags = list(_TAG.finditer(text))
     outputs = [tag for tag in tags if _is_output(tag.group())]
-    reader = _Reader(_with_signs(text, tags))
-    reader.controls = [_word(tag.group()) for tag in tags if not _is_output(tag.group())]
+    controls = (_word(tag.group()) for tag in tags if not _is_output(tag.group()))
+    reader = _Reader(_with_signs(text, tags), controls)
     reader.read()
+    second_readers = [found.span() for found in _SECOND_READER.finditer(reader.text)]
     found: list[Misplaced] = []
-    for tag, place, start in zip(outputs, reader.places, reader.starts, strict=False):
+    for tag, place in zip(outputs, reader.places, strict=True):
         quoting = _QUOTING.search(tag.group())
         if quoting is None:
             continue
-        problem = _problem(quoting[1], place)
-        if problem is None and _SECOND_READER.search(text[_back(start, tags) : tag.start()]):
+        problem = _problem(quoting[1], place.kind)
+        if problem is None and _read_again(place, second_readers):
             problem = "what it is passed to reads it as code once more", "pass it by env or stdin"
         if problem is not None:
             found.append(Misplaced(tag.group(), tag.start(), *problem))
     return found
+
+
+def _read_again(place: _Place, second_readers: list[tuple[int, int]]) -> bool:
+    """True when a second reader stands between the start of the value's command and the value."""
+    first = bisect_left(second_readers, (place.command_start - 1, 0))
+    return first < len(second_readers) and second_readers[first][1] <= place.at
 
 
 def _problem(quoting: str, place: str) -> tuple[str, str] | None:
@@ -280,15 +307,6 @@ def _with_signs(text: str, tags: list[re.Match[str]]) -> str:
         parts += [clean[at : tag.start()], _VALUE if _is_output(tag.group()) else _CONTROL]
         at = tag.end()
     return "".join([*parts, clean[at:]])
-
-
-def _back(start: int, tags: list[re.Match[str]]) -> int:
-    """The offset in the template of an offset in the text with signs."""
-    for tag in tags:
-        if tag.start() >= start:
-            break
-        start += tag.end() - tag.start() - 1
-    return start
 
 
 def _word(tag: str) -> str:
