@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.planted.bugs import BUGS, Planted, hunt, plant
 
 CAUGHT = 1

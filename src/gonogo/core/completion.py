@@ -67,16 +67,16 @@ def tell_dependents(turn: Turn, node: Node) -> None:
     """Look at every step that waits for this one, in the scope in which it waits."""
     graph, level = turn.graph, depth(node.scope)
     foreign = is_foreign(turn.state, graph.steps[node.step], node.scope)
-    for name in graph.dependents[node.step]:
-        if foreign or level <= graph.common(node.step, name):
-            _tell(turn, name, node.scope)
+    for name, common, deepest in graph.waiting[node.step]:
+        if foreign or level <= common:
+            _tell(turn, name, node.scope, deepest > level)
         for scope in turn.state.foreign.get(name, ()):
             inner = turn.state.node(name, scope)
             if scope != node.scope and within(scope, node.scope) and inner is not None:
                 reconsider(turn, inner)
 
 
-def _tell(turn: Turn, name: str, scope: str) -> None:
+def _tell(turn: Turn, name: str, scope: str, looks_deeper: bool) -> None:
     waiting = turn.state.node(name, scope)
     if waiting is not None:
         reconsider(turn, waiting)
@@ -84,7 +84,7 @@ def _tell(turn: Turn, name: str, scope: str) -> None:
         fanout.item_may_open(turn, name, scope)
     else:
         scheduling.consider(turn, name, scope)
-    if max(turn.graph.levels[name], default=0) > depth(scope):
+    if looks_deeper:
         _consider_deeper(turn, name, scope)
 
 

@@ -24,13 +24,11 @@ def needs_at(state: State, step: Step, scope: str) -> tuple[Need, ...]:
 
     A step with an `if` looks at all of depends_on before it fans out, since the condition may read any of them.
     """
-    level = depth(scope)
+    if not scope:
+        return state.graph.first_needs[step.name]
     if is_foreign(state, step, scope):
         return step.depends_on
-    graph = state.graph
-    if level == 0 and step.if_condition is not None:
-        return step.depends_on + graph.item_needs[step.name][:1]
-    return graph.needs[step.name][level]
+    return state.graph.needs[step.name][depth(scope)]
 
 
 def is_foreign(state: State, step: Step, scope: str) -> bool:
@@ -62,18 +60,15 @@ def resolve(state: State, step: str, scope: str) -> Node | None:
 
 def all_settled(state: State, step: Step, scope: str, reader: Node | None) -> bool:
     """True when every dependency to be judged here is settled."""
-    return all(
-        _settled(state, edge.step, step, scope, reader)
-        for need in needs_at(state, step, scope)
-        for edge in need.any_of
-    )
-
-
-def _settled(state: State, name: str, step: Step, scope: str, reader: Node | None) -> bool:
-    node = resolve(state, name, scope)
-    if node is None:
-        return name in state.excluded
-    return node.settled or _settled_enough(state, node, step, reader)
+    for need in needs_at(state, step, scope):
+        for edge in need.any_of:
+            node = resolve(state, edge.step, scope)
+            if node is None:
+                if edge.step not in state.excluded:
+                    return False
+            elif not (node.settled or _settled_enough(state, node, step, reader)):
+                return False
+    return True
 
 
 def _settled_enough(state: State, node: Node, step: Step, reader: Node | None) -> bool:
@@ -94,6 +89,8 @@ def shares_group(state: State, node: Node, step: Step) -> bool:
 
 def group_parent(state: State, node: Node) -> Node | None:
     """The forEach node whose on_finish decides whether this node is settled; None when there is none to come."""
+    if not state.graph.any_on_finish:
+        return None
     step = state.graph.steps[node.step]
     if step.for_each and step.on_finish is not None and node.fan is None and is_leaf(state, step, node.scope):
         return None if node.settled else node

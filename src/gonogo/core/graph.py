@@ -25,6 +25,7 @@ class Graph:
         }
         self.item_needs = {name: _item_needs(step, self.fans[name]) for name, step in self.steps.items()}
         self.needs = {name: self._needs_by_level(step) for name, step in self.steps.items()}
+        self.first_needs = {name: self._first_needs(step) for name, step in self.steps.items()}
         self.members = {
             name: _members(plan, self.fans, name) for name, step in self.steps.items() if step.for_each
         }
@@ -33,6 +34,8 @@ class Graph:
             for name in self.steps
         }
         self.held_back = _held_back(plan)
+        self.any_on_finish = any(step.on_finish is not None for step in plan.steps.values())
+        self.waiting = {name: self._waiting(name) for name in self.steps}
         self.conditions = {name: _conditions(plan, step) for name, step in self.steps.items()}
         self.checks = {name: self._checks(step) for name, step in self.steps.items()}
 
@@ -47,6 +50,19 @@ class Graph:
 
     def _level(self, step: Step, need: Need) -> int:
         return max((self.common(step.name, edge.step) for edge in need.any_of), default=0)
+
+    def _first_needs(self, step: Step) -> tuple[Need, ...]:
+        """What is judged before a step fans out: all of depends_on where an `if` may read any of it."""
+        if step.if_condition is not None:
+            return step.depends_on + self.item_needs[step.name][:1]
+        return self.needs[step.name][0]
+
+    def _waiting(self, name: str) -> tuple[tuple[str, int, int], ...]:
+        """Who waits for a step: name, the fan-out levels both share, the deepest level at which it judges anything."""
+        return tuple(
+            (other, self.common(name, other), max(self.levels[other], default=0))
+            for other in self.dependents[name]
+        )
 
     def _checks(self, step: Step) -> tuple[tuple[str, int], ...]:
         """What is judged after each call of a step, as construct and expression, in the order of the rules."""

@@ -163,9 +163,10 @@ def start_ready(turn: Turn) -> bool:
     With one slot everything is sequential, evaluations too: that makes the journal reproducible (semantics.md 11).
     """
     state = turn.state
+    limit = state.limit_of_slots
     worked = False
-    while state.slots < state.limit_of_slots:
-        if state.limit_of_slots == 1 and (state.batches or turn.asks):
+    while state.slots < limit and len(turn.ready):
+        if limit == 1 and (state.batches or turn.asks):
             break
         entry = turn.ready.pop()
         if entry is None:
@@ -178,7 +179,7 @@ def start_ready(turn: Turn) -> bool:
         node = state.node(*entry)
         if node is None or node.status in (life.PENDING, life.CLEARED):
             if may_go_on(state, turn.graph.steps[entry[0]], entry[1], node):
-                begin(turn, *entry)
+                begin(turn, *entry, node)
             elif entry[1]:
                 turn.refills[entry[0], enclosing(entry[1])] = None
             worked = True
@@ -187,6 +188,8 @@ def start_ready(turn: Turn) -> bool:
 
 def may_go_on(state: State, step: Step, scope: str, node: Node | None) -> bool:
     """A step that waited for a slot starts only if nothing it needs was sent round again; a repeat doesn't look."""
+    if state.last_wave == 0:
+        return True  # nothing was ever routed
     if is_superseded(state, step.name, scope):
         return False
     if node is not None and (node.retrying or node.again):
@@ -194,10 +197,9 @@ def may_go_on(state: State, step: Step, scope: str, node: Node | None) -> bool:
     return all_settled(state, step, scope, node)
 
 
-def begin(turn: Turn, name: str, scope: str) -> None:
+def begin(turn: Turn, name: str, scope: str, node: Node | None) -> None:
     """Give a step its slot: first its assumptions, then its call."""
     step = turn.graph.steps[name]
-    node = turn.state.node(name, scope)
     refusal = runs_refusal(turn.state, step, scope)
     if node is not None and node.again:
         call(turn, step, scope, again=True)

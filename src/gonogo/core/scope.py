@@ -22,7 +22,7 @@ def depth(scope: str) -> int:
 
 def enclosing(scope: str) -> str:
     """The scope around this one; the root is its own."""
-    return scope.rpartition("/")[0]
+    return scope.rpartition("/")[0] if "/" in scope else ROOT
 
 
 def prefix(scope: str, levels: int) -> str:

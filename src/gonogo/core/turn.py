@@ -37,7 +37,7 @@ class Turn:
         """Take a decision: apply it, remember it, and note what it may set free."""
         apply(self.state, decision)
         self.decisions.append(decision)
-        if isinstance(decision, _LEAVES_ROOM):
+        if type(decision) in _LEAVES_ROOM and isinstance(decision, d.About):
             self._note(self.state.existing(decision.step, decision.scope))
 
     def _note(self, node: Node) -> None:
@@ -114,7 +114,9 @@ class Turn:
         self.commands.append(FinishRun(decision.verdict, decision.parked))
 
 
-_LEAVES_ROOM = (d.Ended, d.Skipped, d.Completed, d.Settled, d.Retrying, d.Held, d.Doubted, d.Remediating)
+_LEAVES_ROOM = frozenset(
+    {d.Ended, d.Skipped, d.Completed, d.Settled, d.Retrying, d.Held, d.Doubted, d.Remediating}
+)
 
 
 def intent(run_id: str, scope: str, step: str, execution: int) -> str:

@@ -20,15 +20,14 @@ def end_when_over(turn: Turn) -> bool:
     state = turn.state
     if not state.quiet or turn.asks or len(turn.ready) or state.finished is not None:
         return False
-    if _wake_stuck(turn) or _skip_unrouted(turn) or _skip_unreachable(turn):
+    unfinished = [node for node in state.all_nodes() if not node.complete] if state.open_nodes else []
+    waiting = tuple(_place(node) for node in unfinished if node.status in (life.HOLDING, life.IN_DOUBT))
+    if _wake_stuck(turn) or (not waiting and _skip_unrouted(turn)) or _skip_unreachable(turn, unfinished):
         return True
-    waiting = tuple(
-        _place(node) for node in state.all_nodes() if node.status in (life.HOLDING, life.IN_DOUBT)
-    )
     if waiting:
         turn.finish(d.Finished("HOLD", waiting, parked=True))
         return False
-    _check_all_done(state)
+    _check_all_done(state, unfinished)
     stopping.forget_cleanup(turn)
     because = tuple(failures(state))
     turn.finish(d.Finished("NO-GO" if because else "GO", because))
@@ -36,20 +35,19 @@ def end_when_over(turn: Turn) -> bool:
 
 
 def _wake_stuck(turn: Turn) -> bool:
-    """A block that waits for runs which can't happen goes on without them."""
-    for node in list(turn.state.all_nodes()):
-        if node.status == life.REMEDIATING:
-            routing.go_on(turn, node)
-            return True
+    """A block that waits for runs which can't happen goes on without them; for people it waits on."""
+    if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in turn.state.all_nodes()):
+        return False
+    for node in turn.remediating():
+        routing.go_on(turn, node)
+        return True
     return False
 
 
 def _skip_unrouted(turn: Turn) -> bool:
     """Steps nothing routed to, and what waited only for them, are skipped at the end."""
     state = turn.state
-    if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in state.all_nodes()):
-        return False
-    for name in turn.graph.steps:
+    for name in turn.graph.steps if state.held_back else ():
         if name in state.held_back and state.node(name, ROOT) is None and _is_missed(turn, name):
             reason = scheduling.stop_reason(state) or "not_routed"
             scheduling.skip(turn, turn.graph.steps[name], ROOT, reason)
@@ -57,9 +55,11 @@ def _skip_unrouted(turn: Turn) -> bool:
     return False
 
 
-def _skip_unreachable(turn: Turn) -> bool:
+def _skip_unreachable(turn: Turn, unfinished: list[Node]) -> bool:
     """A step routed to inside an item waits in vain when what it depends on never runs in that item."""
-    for node in turn.state.all_nodes():
+    if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in turn.state.all_nodes()):
+        return False
+    for node in unfinished:
         if node.status == life.PENDING and node.scope and _waits_in_vain(turn.state, node):
             because = node.requester[0] if node.requester is not None else None
             scheduling.skip(turn, turn.step(node), node.scope, "unreachable", because)
@@ -79,7 +79,7 @@ def _is_missed(turn: Turn, name: str) -> bool:
     return not turn.state.nodes[name] or bool(turn.graph.dependents[name])
 
 
-def _check_all_done(state: State) -> None:
+def _check_all_done(state: State, unfinished: list[Node]) -> None:
     """Nothing queued, in flight or timed, but not ended: a bug of the core; stop loudly (core-notes.md 8)."""
     for name in state.graph.steps:
         node = state.node(name, ROOT)
@@ -88,9 +88,8 @@ def _check_all_done(state: State) -> None:
         if node is None or not node.settled:
             where = "was never looked at" if node is None else f"is {node.status}"
             raise Bug(f"nothing is in flight, but step {name} {where}")
-    for node in state.all_nodes():
-        if not node.complete:
-            raise Bug(f"nothing is in flight, but step {node.step} in scope {node.scope} is {node.status}")
+    for node in unfinished:
+        raise Bug(f"nothing is in flight, but step {node.step} in scope {node.scope} is {node.status}")
 
 
 def failures(state: State) -> list[str]:

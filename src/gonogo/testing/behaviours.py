@@ -1,6 +1,6 @@
 """What simulated calls come to: faults, waits and outputs, by a hash of who calls and for which time.
 
-The same call gets the same reply whenever it is made and whatever else goes on, so two orders of events can be compared.
+The same call gets the same reply whenever it is made and whatever else goes on, so orders of events can be compared.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Event = CallDone | CallFailed | CallParked
 class Behaviour:
     """How often, in hundredths, a step's calls go wrong in each way. `items`: outputs are lists of at most so many.
 
-    `unknown`: the call fails and nobody knows what it did. `half_done`: it fails after it has acted. `parks`: it waits for a
-    person. `child`: it waits for a run of its own. `strange`: it gives nothing, null, text or one item. `remembers`: it
-    changes the run's memory. `broken_scope`: a scope in which every call fails for good.
+    `unknown`: the call fails and nobody knows what it did. `half_done`: it fails after it has acted. `parks`: it waits
+    for a person. `child`: it waits for a run of its own. `strange`: it gives nothing, null, text or one item.
+    `remembers`: it changes the run's memory. `broken_scope`: a scope in which every call fails for good.
     """
 
     transient: int = 0

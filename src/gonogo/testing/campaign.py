@@ -46,7 +46,7 @@ def run_one(scenario: Scenario, order: int = 0) -> Ended:
 
 @contextmanager
 def watchdog(limit_s: float) -> Iterator[None]:
-    """Breaks the law `ends` when what is inside takes far too long: the core turns in circles. Needs the main thread."""
+    """Breaks the law `ends` when what is inside takes far too long. Needs the main thread."""
 
     def bark(number: int, frame: object) -> None:
         raise Broken("ends", f"no end within {limit_s:g} s: the core turns in circles")

@@ -29,7 +29,7 @@ from gonogo.core.state import State
 from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
 from gonogo.testing.canonical import difference
-from gonogo.testing.gate import why_not
+from gonogo.testing.gate import nearest, why_not
 from gonogo.testing.scenarios import Scenario
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ class Watch:
             if isinstance(decision, d.Started):
                 self._check_start(shadow, decision)
                 self._check_budgets(decision)
+            elif isinstance(decision, d.Reopened):
+                _check_reopened(shadow, decision)
+            elif isinstance(decision, d.Routing) and decision.trigger == "on_finish":
+                _check_group(shadow, decision)
             elif isinstance(decision, d.Expanded):
                 _check_gate(shadow, decision)
             self._check_owed(shadow, decision)
@@ -132,9 +136,9 @@ class Watch:
                     "once",
                     f"{where}, execution {decision.execution}, attempt {decision.attempt}: {before} already",
                 )
-        if state.stopping and not (step.always and state.stopping != "cancelled_hard"):
-            if not (decision.again and state.stopping == "fail_fast"):
-                raise Broken("stop", f"{where} starts after {state.stopping}")
+        allowed = step.always and state.stopping != "cancelled_hard"
+        if state.stopping and not allowed and not (decision.again and state.stopping == "fail_fast"):
+            raise Broken("stop", f"{where} starts after {state.stopping}")
         if not decision.again and decision.attempt == 1:
             _check_gate(state, decision)
 
@@ -156,18 +160,20 @@ class Watch:
         elif isinstance(decision, d.Ended) and (decision.step, decision.scope) in self.owed:
             self.owed.discard((decision.step, decision.scope))
             if not state.stopping and decision.rest != "open":
-                raise Broken("again", f"{decision.step} in {decision.scope or '(run)'} was asked for while it ran")
+                raise Broken(
+                    "again", f"{decision.step} in {decision.scope or '(run)'} was asked for while it ran"
+                )
 
     def _check_doubt(self, record: Record) -> None:
         event = record.event
         if not isinstance(event, e.CallFailed) or event.effect != "unknown" or event.call not in self.steps:
             return
         step = self.scenario.plan.steps[self.steps[event.call]]
-        if step.effects == "mutates" and step.idempotency_key is None:
-            if not any(isinstance(decision, d.Doubted) for decision in record.decisions):
-                raise Broken(
-                    "doubt", f"nobody knows what call {event.call} of {step.name} did, and nobody is asked"
-                )
+        asked = any(isinstance(decision, d.Doubted) for decision in record.decisions)
+        if step.effects == "mutates" and step.idempotency_key is None and not asked:
+            raise Broken(
+                "doubt", f"nobody knows what call {event.call} of {step.name} did, and nobody is asked"
+            )
 
     def _check_budgets(self, decision: d.Started) -> None:
         """Attempts and executions are numbered, so the numbers are the count."""
@@ -184,6 +190,11 @@ class Watch:
             if used > self.scenario.plan.limits.max_loops:
                 raise Broken("budget", f"{used} loops in {scope or '(run)'}")
 
+    def when_idle(self, state: State, timers: Mapping[int, float]) -> None:
+        """What must hold whenever nothing is left to perform."""
+        if set(timers) != set(state.timers):
+            raise Broken("timers", f"the host has {sorted(timers)}, the state {sorted(state.timers)}")
+
     # --- the end
 
     def at_the_end(self, state: State, timers: Mapping[int, float], waiting: Sequence[e.AnyEvent]) -> None:
@@ -198,6 +209,9 @@ class Watch:
             raise Broken("timers", f"the host has {sorted(timers)}, the state {sorted(state.timers)}")
         if state.timers and not state.finished.parked:
             raise Broken("timers", f"left over: {sorted(state.timers)}")
+        for node in state.all_nodes():
+            if state.stopping and node.status == life.HOLDING and not state.step(node).always:
+                raise Broken("stop", f"{node.step} in {node.scope or '(run)'} still waits for a person")
         expected = verdict(state)
         if state.finished.verdict != expected:
             raise Broken(
@@ -231,6 +245,22 @@ def _check_gate(state: State, decision: d.Started | d.Expanded) -> None:
     reason = why_not(state, state.graph.steps[decision.step], decision.scope)
     if reason is not None:
         raise Broken("gate", f"{decision.step} in {decision.scope or '(run)'} starts, but {reason}")
+
+
+def _check_reopened(state: State, decision: d.Reopened) -> None:
+    """Law 3: going on after a cancel takes nothing back that was done."""
+    for step, scope in decision.members:
+        if state.existing(step, scope).outcome == "passed":
+            raise Broken("once", f"{step} in {scope or '(run)'} passed and is taken back")
+
+
+def _check_group(state: State, decision: d.Routing) -> None:
+    """semantics.md 8: on_finish speaks when all that runs over the items is done."""
+    for name in state.graph.members[decision.step]:
+        node = nearest(state, name, decision.scope)
+        missing = node is None and name in state.included - state.held_back
+        if missing or (node is not None and not node.complete):
+            raise Broken("group", f"on_finish of {decision.step} speaks before {name}")
 
 
 def _check_room(state: State, decision: d.AnyDecision) -> None:

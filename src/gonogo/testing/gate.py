@@ -1,4 +1,4 @@
-"""An oracle for gating, written apart from the core: may this step start here now, as spec C.5 and semantics.md 6 say?"""
+"""An oracle for gating, written apart from the core: may a step start here now (spec C.5, semantics.md 6)?"""
 
 from __future__ import annotations
 

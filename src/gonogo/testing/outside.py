@@ -17,7 +17,7 @@ from gonogo.testing.scenarios import Scenario
 class Outside:
     """What outlives a crash of the host.
 
-    `acted` counts, by intent, how often a call of a mutating step changed the world; `allowed` how often people said "again".
+    `acted` counts, by intent, how often a mutating call changed the world; `allowed` how often people said "again".
     """
 
     def __init__(self, scenario: Scenario) -> None:

@@ -1,4 +1,4 @@
-"""Random plans: every construct, alone and with the others, from a seed alone. Small, since small plans meet in odd ways too.
+"""Random plans: every construct, alone and with the others, from a seed alone. Small ones, which are odd enough.
 
 What a plan means is the core's business; what is checked about its run is that of `checks.py`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from gonogo.core.plan import (
     Block,
@@ -19,6 +19,7 @@ from gonogo.core.plan import (
     Need,
     Plan,
     Retry,
+    Severity,
     Step,
     Target,
     Transition,
@@ -120,7 +121,7 @@ class _Maker:
 
 
 def _step(draft: dict[str, Any]) -> Step:
-    made = {key: Block(**value) if key in _BLOCKS else value for key, value in draft.items()}
+    made: dict[str, Any] = {key: Block(**value) if key in _BLOCKS else value for key, value in draft.items()}
     return Step(**made)
 
 
@@ -159,7 +160,7 @@ def _global_fail_if(maker: _Maker) -> None:
 
 def _failure_conditions(maker: _Maker) -> None:
     name = maker.one()
-    severity = maker.rng.choice(("info", "error"))
+    severity: Severity = maker.rng.choice(("info", "error"))
     halt = maker.by_chance(40)
     condition = FailureCondition("found", maker.condition(name), None, severity, halt)
     if maker.by_chance(30):
@@ -266,7 +267,7 @@ def _depend_on(maker: _Maker, name: str, source: str, *, first: bool = False) ->
 
 def _retry(maker: _Maker) -> None:
     for name in maker.some():
-        mode = maker.rng.choice(("fixed", "exponential"))
+        mode: Literal["fixed", "exponential"] = maker.rng.choice(("fixed", "exponential"))
         on = maker.rng.choice((("transient",), ("transient",), ("transient", "logical")))
         delay_s = maker.rng.choice((0.0, 1.0, 2.0))
         maker.block(name, "on_fail", retry=Retry(maker.rng.randint(1, 3), on, mode, delay_s))

@@ -14,8 +14,8 @@ from gonogo.core.plan import Plan, Step
 from gonogo.testing.behaviours import Behaviour
 
 FEATURES = (
-    "if", "assume", "guarantee", "fail_if", "or_group", "for_each", "nested_for_each", "retry", "run", "goto", "transition",
-    "on_finish", "hold", "child", "fail_fast", "cancel", "crash",
+    "if", "assume", "guarantee", "fail_if", "or_group", "for_each", "nested_for_each", "retry", "run", "goto",
+    "transition", "on_finish", "hold", "child", "fail_fast", "cancel", "crash",
 )  # fmt: skip
 
 Moment = Literal["unwritten", "written", "half_performed", "performed"]
@@ -36,8 +36,8 @@ class Crash:
 class Scenario:
     """Everything about one simulated run but the order of events, which has a seed of its own.
 
-    `cancels`: turns at which someone cancels. `goes_on`: a cancelled run is taken up again. `noise`: how often, in hundredths,
-    somebody answers at random. `patience`: how many answers people give to a parked run before they leave it.
+    `cancels`: turns at which someone cancels. `goes_on`: a cancelled run is taken up again. `noise`: how often,
+    in hundredths, somebody answers at random. `patience`: how many answers people give to a parked run before they leave it.
     `timed`: replies come after fixed times instead of in any order.
     """
 

@@ -61,9 +61,10 @@ def _candidates(scenario: Scenario) -> Iterator[Scenario]:
 
 def _calmer(scenario: Scenario) -> Iterator[Scenario]:
     plan = scenario.plan
-    for field, value in (("cancels", ()), ("noise", 0), ("requested", ()), ("trigger", None)):
-        if getattr(scenario, field):
-            yield replace(scenario, **{field: value})
+    calm: tuple[dict[str, Any], ...] = ({"cancels": ()}, {"noise": 0}, {"requested": ()}, {"trigger": None})
+    for changes in calm:
+        if any(getattr(scenario, field) for field in changes):
+            yield replace(scenario, **changes)
     for field, plain in (("fail_fast", False), ("fail_if", None), ("failure_conditions", ())):
         if getattr(plan, field) != plain:
             yield replace(scenario, plan=msgspec.structs.replace(plan, **{field: plain}))

@@ -1,10 +1,10 @@
-"""A simulated host over the real core: a virtual clock, scripted calls, and crashes at any record. Thousands of runs take seconds.
+"""A simulated host over the real core: a virtual clock, scripted calls, and crashes at any record.
 
     python -m gonogo.testing.simulated --seed 17 --story    # one run, told in full
     python -m gonogo.testing.simulated --runs 50000         # a campaign
 
-It does what a host must (write a record before its commands are performed, send `Resumed` and a `CallLost` for each call in
-flight after a crash) and lets a `Watch` judge every record. What is checked is in `checks.py`.
+It does what a host must (write a record before its commands are performed, send `Resumed` and a `CallLost` for each
+call in flight after a crash) and lets a `Watch` judge every record. What is checked is in `checks.py`.
 """
 
 from __future__ import annotations
@@ -159,6 +159,7 @@ class Simulation:
         """A parked run waits for people, or for its timers; a cancelled one may be taken up again."""
         finished = self.state.finished
         assert finished is not None
+        self.watch.when_idle(self.state, self.timers)
         if not finished.parked:
             if self.state.stopping == "cancelled" and self.scenario.goes_on and not self.went_on:
                 self.went_on = True
@@ -209,7 +210,7 @@ class Simulation:
         return {"written": 0, "half_performed": count // 2}.get(crash.moment)
 
     def _drains_on(self, commands: Sequence[c.Command]) -> bool:
-        """A host may take several events before it writes. Never before an evaluation: that sees the state of its record."""
+        """A host may take several events before it writes; never before an evaluation, which sees its record."""
         if self.scenario.timed or self.urgent or any(isinstance(command, c.Evaluate) for command in commands):
             return False
         return self.rng.randrange(4) == 0
