@@ -22,6 +22,7 @@ from gonogo.errors import SandboxError
 from gonogo.expressions.frames import pack, unpack
 
 if TYPE_CHECKING:
+    import asyncio
     import subprocess
 
 SPIN_S = 50e-6
@@ -240,11 +241,26 @@ class Child:
         return None
 
     async def _pause_async(self, descriptor: int, writing: bool, limits_s: Sequence[float]) -> Died | None:
-        import anyio
+        import asyncio
 
         left_s = self._left_s(limits_s)
         if left_s <= 0:
             return self._died(hung=True)
-        with anyio.move_on_after(min(left_s, LOOK_EVERY_S)):
-            await (anyio.wait_writable(descriptor) if writing else anyio.wait_readable(descriptor))
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        watch, ignore = (
+            (loop.add_writer, loop.remove_writer) if writing else (loop.add_reader, loop.remove_reader)
+        )
+        watch(descriptor, _wake, ready)
+        timer = loop.call_later(min(left_s, LOOK_EVERY_S), _wake, ready)
+        try:
+            await ready
+        finally:
+            timer.cancel()
+            ignore(descriptor)
         return None
+
+
+def _wake(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)

@@ -24,7 +24,7 @@ from gonogo.expressions.results import Failure, MemoryOp, Result, Value
 from gonogo.expressions.slots import Slots
 
 if TYPE_CHECKING:
-    import anyio
+    import asyncio
 
 __all__ = ["Failure", "Limits", "MemoryOp", "Request", "Result", "Sandbox", "Value"]
 
@@ -48,7 +48,7 @@ def _checked(result: Result | Needs, kind: Kind) -> Result:
 class Sandbox:
     """The expression engine of one run. `now_ms` is what `now` and `Date` show, in ms since 1970.
 
-    Blocking calls may come from any thread; `evaluate_async` belongs to one event loop. Raises SandboxError
+    Blocking calls may come from any thread; `evaluate_async` belongs to one asyncio loop. Raises SandboxError
     when the engine isn't installed or no child process can be started.
     """
 
@@ -56,7 +56,7 @@ class Sandbox:
         self._now_ms = now_ms
         self._limits = limits or Limits()
         self._lock = threading.Lock()
-        self._async_lock: anyio.Lock | None = None
+        self._async_lock: asyncio.Lock | None = None
         self._loop_thread: int | None = None
         self._child: Child | None = None
         self._functions = Functions()
@@ -84,14 +84,14 @@ class Sandbox:
 
     async def evaluate_async(self, requests: Sequence[Request]) -> list[Result]:
         """As `evaluate`, without blocking the event loop; one batch at a time. Cancelling it is safe at any point."""
-        import anyio
+        import asyncio
 
         results: list[Result | None] = [None] * len(requests)
         if self._async_lock is None:
-            self._async_lock = anyio.Lock(fast_acquire=True)
+            self._async_lock = asyncio.Lock()
         async with self._async_lock:
             while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - a thread is evaluating; it ends in time
-                await anyio.sleep(0.001)
+                await asyncio.sleep(0.001)
             self._loop_thread = threading.get_ident()
             try:
                 await self._drive_async(self._evaluation(requests, results))

@@ -126,11 +126,11 @@ class RunLoop:
             await self._close()
 
     async def _until_done(self) -> None:
-        import anyio
-
         try:
             await asyncio.shield(self._done)
         except asyncio.CancelledError:
+            import anyio  # a run that nobody cancels does without
+
             with anyio.CancelScope(shield=True):
                 await self._until_cancelled()
             raise
