@@ -1,8 +1,8 @@
 """Templates whose tags only name a value, `{{ outputs.build.version }}`, perhaps quoted or as JSON.
 
 They are read and rendered here, because most templates are like that and loading Liquid for them would cost more
-than all else a short run does. The result is Liquid's to the letter; whatever might differ (keywords, `size`,
-`history`, computed segments, other filters, whitespace control, results near a limit) is left to `template.py`.
+than all else a short run does. The result is Liquid's to the letter; whatever might differ (keywords, `history`,
+computed segments, other filters, whitespace control, results near a limit) is left to `template.py`.
 """
 
 from __future__ import annotations
@@ -29,9 +29,15 @@ _FILTERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
 _LIQUIDS_OWN = frozenset(
     """
     true false nil null empty blank and or contains not in offset limit reversed cols continue with for as if else
-    required size first last history forloop tablerowloop
+    required history forloop tablerowloop
     """.split()
 )
+COMPUTED = ("size", "first", "last")
+"""Segments that Liquid computes where there is no such key."""
+
+
+class NotPlain(Exception):  # noqa: N818 - the name says what happened
+    """Only Liquid can say what a tag stands for, or what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +48,20 @@ class Tag:
     filter: str | None
 
     def value(self, names: Mapping[str, object]) -> Any:
-        """What it stands for; None for what isn't there. Raises what the filter raises."""
+        """What it stands for; None for what isn't there. Raises NotPlain."""
         found: Any = names
         for segment in self.path:
-            if not isinstance(found, Mapping):
-                found = None
-                break
-            try:
+            if isinstance(found, Mapping) and segment in found:
                 found = found[segment]
-            except KeyError:
+            elif segment in COMPUTED:
+                raise NotPlain
+            else:
                 found = None
                 break
-        return found if self.filter is None else _FILTERS[self.filter](found)
+        try:
+            return found if self.filter is None else _FILTERS[self.filter](found)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise NotPlain from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +71,18 @@ class PlainTemplate:
     texts: tuple[str, ...]
     tags: tuple[Tag, ...]
 
-    def render(self, names: Mapping[str, object]) -> str | None:
-        """The text with its tags replaced; None when Liquid has to say what is wrong with it."""
+    def render(self, names: Mapping[str, object]) -> str:
+        """The text with its tags replaced. Raises NotPlain."""
         parts = [self.texts[0]]
         try:
             for tag, text in zip(self.tags, self.texts[1:], strict=True):
                 parts += (as_text(tag.value(names)), text)
-        except (TypeError, ValueError, RecursionError):
-            return None
+        except (TypeError, ValueError, RecursionError) as error:
+            raise NotPlain from error
         rendered = "".join(parts)
-        return rendered if len(rendered) <= OUTPUT_CHARACTERS_MAX else None
+        if len(rendered) > OUTPUT_CHARACTERS_MAX:
+            raise NotPlain
+        return rendered
 
     @property
     def alone(self) -> Tag | None:
@@ -85,7 +95,7 @@ def read_plain(text: str) -> PlainTemplate | None:
     texts, tags, end = [], [], 0
     for match in _TAG.finditer(text):
         path = tuple(match[1].split("."))
-        if not _LIQUIDS_OWN.isdisjoint(path):
+        if path[0] in COMPUTED or not _LIQUIDS_OWN.isdisjoint(path):
             return None
         texts.append(text[end : match.start()])
         tags.append(Tag(path, match[2]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gonogo.expressions.analyse import Path, Reading
 from gonogo.expressions.filters import NUMERIC, QUOTING, READS, as_text
-from gonogo.expressions.plain_template import PlainTemplate, read_plain
+from gonogo.expressions.plain_template import COMPUTED, NotPlain, PlainTemplate, read_plain
 from gonogo.expressions.results import TemplateProblem
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _names_of(plain: PlainTemplate) -> Reading:
     """As of any template: paths by their first names, in the order these come."""
     by_name: dict[str, dict[Path, None]] = {}
     for tag in plain.tags:
-        by_name.setdefault(tag.path[0], {})[tag.path] = None
+        by_name.setdefault(tag.path[0], {})[_known(list(tag.path))] = None
     paths = [path for found in by_name.values() for path in found]
     dynamic = sorted(path[0] for path in paths if len(path) == 1)
     return Reading(names=tuple(sorted(by_name)), paths=tuple(paths), dynamic=tuple(map(str, dynamic)))
@@ -109,11 +109,11 @@ class Renderer:
         """`text` with its tags replaced; unknown variables render empty. Raises TemplateProblem."""
         if not is_template(text):
             return text
-        plain = self._plain_template(text)
-        rendered = plain.render(names) if plain is not None else None
-        return self._by_liquid(text, names) if rendered is None else rendered
-
-    def _by_liquid(self, text: str, names: Mapping[str, object]) -> str:
+        if (plain := self._plain_template(text)) is not None:
+            try:
+                return plain.render(names)
+            except NotPlain:
+                pass  # Liquid renders it, or says what is wrong
         from liquid.exceptions import LiquidError
 
         template = self._template(text)
@@ -131,11 +131,13 @@ class Renderer:
         """As `render`, but text that is exactly one output tag gives the value itself (engine spec C.10 R3 D)."""
         if not is_template(text):
             return text
-        plain = self._plain_template(text.strip())
-        if plain is not None and plain.alone is not None and plain.alone.filter is None:
-            return _json_value(plain.alone.value(names))
-        if plain is not None and plain.alone is None:
-            return self.render(text, names)
+        if (plain := self._plain_template(text.strip())) is not None:
+            if plain.alone is None:
+                return self.render(text, names)
+            try:
+                return _json_value(plain.alone.value(names))
+            except NotPlain:
+                pass  # Liquid finds it, or says what is wrong
         return self._value_by_liquid(text, names)
 
     def _value_by_liquid(self, text: str, names: Mapping[str, object]) -> Any:
@@ -208,7 +210,7 @@ def _known(segments: list[Any]) -> Path:
         known.append(segment)
     if known[:2] == ["outputs", "history"]:
         known = ["outputs_history", *known[2:]]
-    if known and known[-1] in ("size", "first", "last"):
+    if known and known[-1] in COMPUTED:
         known = known[:-1]
     return tuple(known)
 
