@@ -62,7 +62,9 @@ def test_CAN_1_an_interrupt_while_waiting_starts_no_further_attempt(tmp_path: Pa
     with adopting() as orphans:
         running = start("run", "--format", "json", cwd=tmp_path)
         until(tmp_path / "tries", running)
-        pause(0.2)
+        [journal] = tmp_path.glob(".gonogo/runs/*/journal.jsonl")
+        while b'"call_failed"' not in journal.read_bytes():
+            pause(0.01)
         running.send_signal(signal.SIGINT)
         how = ended(running, orphans, limit_s=8)
     assert how.code == 130
