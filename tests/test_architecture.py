@@ -27,7 +27,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "providers": ("provider", "core"),
     "hosts": ("core", "expressions", "provider", "providers.table", "journal"),
     "report": ("journal", "core"),
-    "testing": ("config", "hosts", "journal", "provider", "core"),
+    "testing": ("config", "hosts", "journal", "provider", "core", "expressions"),
     "cli": ("app", "config", "journal", "report", "hosts.base", "gonogo"),
     "app": (
         "core",

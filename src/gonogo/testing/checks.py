@@ -192,6 +192,9 @@ class Watch:
 
     def when_idle(self, state: State, timers: Mapping[int, float]) -> None:
         """What must hold whenever nothing is left to perform."""
+        for node in state.all_nodes():
+            if state.stopping and node.status == life.HOLDING and not state.step(node).always:
+                raise Broken("stop", f"{node.step} in {node.scope or '(run)'} still waits for a person")
         if set(timers) != set(state.timers):
             raise Broken("timers", f"the host has {sorted(timers)}, the state {sorted(state.timers)}")
 
@@ -209,9 +212,6 @@ class Watch:
             raise Broken("timers", f"the host has {sorted(timers)}, the state {sorted(state.timers)}")
         if state.timers and not state.finished.parked:
             raise Broken("timers", f"left over: {sorted(state.timers)}")
-        for node in state.all_nodes():
-            if state.stopping and node.status == life.HOLDING and not state.step(node).always:
-                raise Broken("stop", f"{node.step} in {node.scope or '(run)'} still waits for a person")
         expected = verdict(state)
         if state.finished.verdict != expected:
             raise Broken(

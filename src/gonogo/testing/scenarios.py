@@ -37,8 +37,8 @@ class Scenario:
     """Everything about one simulated run but the order of events, which has a seed of its own.
 
     `cancels`: turns at which someone cancels. `goes_on`: a cancelled run is taken up again. `noise`: how often,
-    in hundredths, somebody answers at random. `patience`: how many answers people give to a parked run before they leave it.
-    `timed`: replies come after fixed times instead of in any order.
+    in hundredths, somebody answers at random. `patience`: how many answers people give a parked run before they leave
+    it. `timed`: replies come after fixed times instead of in any order.
     """
 
     seed: int
