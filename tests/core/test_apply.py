@@ -9,7 +9,8 @@ from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, st
 
 from gonogo.core import lifecycle as life
 from gonogo.core import machine
-from gonogo.core.apply import fold, move
+from gonogo.core.apply import fold
+from gonogo.core.changes import move
 from gonogo.core.plan import Retry
 from gonogo.core.state import Node, State
 from gonogo.errors import Bug

@@ -6,7 +6,6 @@ deltas (semantics.md 12).
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
@@ -14,11 +13,23 @@ from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
+from gonogo.core.changes import (
+    complete,
+    count_items,
+    drop_items,
+    forget_dropped,
+    forget_waits,
+    keep_result,
+    move,
+    node_for,
+    reopen,
+    reopen_around,
+    request,
+    set_timer,
+)
 from gonogo.core.dependencies import is_foreign
 from gonogo.core.graph import Graph
-from gonogo.core.items import items_of
-from gonogo.core.scope import child
-from gonogo.core.state import Fan, Node, State
+from gonogo.core.state import Fan, State
 from gonogo.errors import Bug
 
 
@@ -47,42 +58,12 @@ def fold(records: Iterable[Recorded]) -> State:
     return state
 
 
-def move(state: State, node: Node, status: str) -> None:
-    """Change a node's status, holding the table of moves and the count of slots."""
-    if status not in life.MOVES[node.status]:
-        raise Bug(
-            f"step {node.step} in scope {node.scope or '(run)'} can't go from {node.status} to {status}"
-        )
-    state.slots += (status in life.ACTIVE) - (node.status in life.ACTIVE)
-    if node.scope:
-        aggregate = state.aggregate_of(node)
-        if aggregate is not None and aggregate.fan is not None:
-            aggregate.fan.active += (status in life.BUSY) - (node.status in life.BUSY)
-    if node.status == life.REMEDIATING:
-        state.remediating.pop((node.step, node.scope), None)
-    if status == life.REMEDIATING:
-        state.remediating[node.step, node.scope] = node
-    node.status = status
-
-
 # --- what a decision changes
 
 
 def apply(state: State, decision: d.AnyDecision) -> None:
     """Change the state by one decision."""
     _APPLY[type(decision)](state, decision)
-
-
-def node_for(state: State, step: str, scope: str) -> Node:
-    """The node of a step in a scope, made when it is first decided about."""
-    scopes = state.nodes[step]
-    node = scopes.get(scope)
-    if node is None:
-        node = scopes[scope] = Node(step, scope)
-        state.open_nodes += 1
-        if step in state.dropped:
-            node.execution = state.dropped[step].pop(scope, 0)
-    return node
 
 
 def _planned(state: State, decision: d.Planned) -> None:
@@ -121,14 +102,14 @@ _ASKED_STATUS = {
 def _cleared(state: State, decision: d.Cleared) -> None:
     node = node_for(state, decision.step, decision.scope)
     if decision.again:
-        _forget_waits(state, node)
+        forget_waits(state, node)
     move(state, node, life.CLEARED)
     node.again = decision.again
 
 
 def _skipped(state: State, decision: d.Skipped) -> None:
     node = node_for(state, decision.step, decision.scope)
-    _forget_waits(state, node)
+    forget_waits(state, node)
     move(state, node, life.DONE)
     node.outcome = "skipped"
     node.trigger = None
@@ -140,14 +121,14 @@ def _skipped(state: State, decision: d.Skipped) -> None:
     node.again = False
     node.result = None
     node.ended_at = state.at
-    _drop_items(state, node)
-    _complete(state, node)
+    drop_items(state, node)
+    complete(state, node)
     node.settled = decision.rest == "settled"
 
 
 def _started(state: State, decision: d.Started) -> None:
     node = node_for(state, decision.step, decision.scope)
-    _forget_waits(state, node)
+    forget_waits(state, node)
     move(state, node, life.RUNNING)
     state.last_call = max(state.last_call, decision.call)
     if decision.execution != node.execution:
@@ -170,9 +151,9 @@ def _started(state: State, decision: d.Started) -> None:
 
 def _ended(state: State, decision: d.Ended) -> None:
     node = node_for(state, decision.step, decision.scope)
-    _forget_waits(state, node)
+    forget_waits(state, node)
     if node.fan is None:
-        _keep_result(state, node)
+        keep_result(state, node)
     node.outcome = decision.outcome
     node.trigger = None
     node.reason = decision.reason
@@ -184,47 +165,8 @@ def _ended(state: State, decision: d.Ended) -> None:
         move(state, node, life.ROUTING)
         return
     move(state, node, life.DONE)
-    _complete(state, node)
+    complete(state, node)
     node.settled = decision.rest == "settled"
-
-
-def _keep_result(state: State, node: Node) -> None:
-    result = node.result
-    if result is not None:
-        node.output = result.output
-        node.meta = result.meta
-        node.content = result.content
-        node.inputs = result.inputs
-        node.result = None
-    _remember(state, node)
-    if state.graph.steps[node.step].for_each:
-        node.items = node.lists[node.execution] = items_of(node.output)
-
-
-def _remember(state: State, node: Node) -> None:
-    history = state.history.get(node.step)
-    if history is None:
-        history = state.history[node.step] = deque(maxlen=state.graph.plan.limits.history_max)
-    history.append((node.wave, node.output))
-
-
-def _complete(state: State, node: Node) -> None:
-    if not node.complete:
-        node.complete = True
-        state.open_nodes -= 1
-        aggregate = state.aggregate_of(node)
-        if aggregate is not None and aggregate.fan is not None:
-            aggregate.fan.complete += 1
-
-
-def _reopen(state: State, node: Node) -> None:
-    node.settled = False
-    if node.complete:
-        node.complete = False
-        state.open_nodes += 1
-        aggregate = state.aggregate_of(node)
-        if aggregate is not None and aggregate.fan is not None:
-            aggregate.fan.complete -= 1
 
 
 def _completed(state: State, decision: d.Completed) -> None:
@@ -232,13 +174,13 @@ def _completed(state: State, decision: d.Completed) -> None:
     move(state, node, life.DONE)
     node.trigger = None
     node.waits_for = ()
-    _complete(state, node)
+    complete(state, node)
 
 
 def _settled(state: State, decision: d.Settled) -> None:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.DONE)
-    _complete(state, node)
+    complete(state, node)
     node.trigger = None
     node.waits_for = ()
     node.settled = True
@@ -251,54 +193,8 @@ def _expanded(state: State, decision: d.Expanded) -> None:
     node.execution += 1
     node.started_at = state.at
     node.fan = Fan(node.scope, decision.parent, decision.execution, decision.total)
-    _count_items(state, node, node.fan)
-    _forget_dropped(state, decision)
-
-
-def _drop_items(state: State, node: Node) -> None:
-    """Items of an older run of a fan-out are history: out of the state, not out of the journal.
-
-    Only how often each has run is kept, since the same items may come again and no intent may.
-    """
-    if node.fan is None:
-        return
-    items = _items_prefix(node.scope, node.fan.parent)
-    node.fan = None
-    scopes = state.nodes[node.step]
-    for scope in [scope for scope in scopes if scope.startswith(items)]:
-        item = scopes.pop(scope)
-        state.remediating.pop((node.step, scope), None)
-        if not item.complete:
-            state.open_nodes -= 1
-        if item.execution:
-            state.dropped.setdefault(node.step, {})[scope] = item.execution
-
-
-def _count_items(state: State, node: Node, fan: Fan) -> None:
-    """Routes may have run items before the fan-out began."""
-    scopes = state.nodes[node.step]
-    if len(scopes) == 1:
-        return
-    for index in range(fan.total):
-        item = scopes.get(child(node.scope, fan.parent, fan.execution, index))
-        if item is not None:
-            fan.complete += item.complete
-            fan.active += item.status in life.BUSY
-
-
-def _items_prefix(scope: str, parent: str) -> str:
-    return f"{scope}/{parent}#" if scope else f"{parent}#"
-
-
-def _forget_dropped(state: State, decision: d.Expanded) -> None:
-    """Items of an older execution of the parent never come again."""
-    dropped = state.dropped.get(decision.step)
-    if not dropped:
-        return
-    items = _items_prefix(decision.scope, decision.parent)
-    same = f"{items}{decision.execution}["
-    for scope in [scope for scope in dropped if scope.startswith(items) and not scope.startswith(same)]:
-        del dropped[scope]
+    count_items(state, node, node.fan)
+    forget_dropped(state, decision)
 
 
 def _retrying(state: State, decision: d.Retrying) -> None:
@@ -306,14 +202,7 @@ def _retrying(state: State, decision: d.Retrying) -> None:
     move(state, node, life.BACKING_OFF)
     node.retries = decision.retry
     node.retrying = True
-    _set_timer(state, node, decision.timer, decision.due_s)
-
-
-def _set_timer(state: State, node: Node | None, timer: int, due_s: float) -> None:
-    state.last_timer = max(state.last_timer, timer)
-    state.timers[timer] = (due_s, node)
-    if node is not None:
-        node.timer = timer
+    set_timer(state, node, decision.timer, decision.due_s)
 
 
 def _timed_out(state: State, decision: d.TimedOut) -> None:
@@ -338,39 +227,7 @@ def _routed(state: State, decision: d.Routed) -> None:
         node.requester = (decision.step, decision.scope) if asked_for else None
         if step == decision.target:
             node.arguments = {**node.arguments, **decision.arguments}
-        _request(state, node)
-
-
-def _request(state: State, node: Node) -> None:
-    _reopen(state, node)
-    _reopen_around(state, node)
-    if node.status in life.ACTIVE or node.status in (life.EXPANDING, life.IN_DOUBT):
-        node.requested = True
-        return
-    _forget_waits(state, node)
-    node.retrying = False
-    node.again = False
-    node.asked = 0
-    if node.status != life.PENDING:
-        move(state, node, life.PENDING)
-        _drop_items(state, node)
-
-
-def _reopen_around(state: State, node: Node) -> None:
-    """A fan-out whose item runs again isn't complete any more, nor is the one around it."""
-    aggregate = state.aggregate_of(node)
-    while aggregate is not None and aggregate.complete:
-        _reopen(state, aggregate)
-        move(state, aggregate, life.EXPANDING)
-        aggregate = state.aggregate_of(aggregate)
-
-
-def _forget_waits(state: State, node: Node) -> None:
-    if node.timer is not None:
-        state.timers.pop(node.timer, None)
-        node.timer = None
-    node.hold = None
-    node.waits_for = ()
+        request(state, node)
 
 
 def _refused(state: State, decision: d.Refused) -> None:
@@ -405,12 +262,12 @@ def _routing(state: State, decision: d.Routing) -> None:
 def _superseded(state: State, decision: d.Superseded) -> None:
     node = state.existing(decision.step, decision.scope)
     if node.result is not None:
-        _keep_result(state, node)
+        keep_result(state, node)
     node.outcome = None
     node.trigger = None
-    _reopen(state, node)
+    reopen(state, node)
     move(state, node, life.PENDING)
-    _drop_items(state, node)
+    drop_items(state, node)
     node.requested = False
 
 
@@ -419,7 +276,7 @@ def _held(state: State, decision: d.Held) -> None:
     move(state, node, life.HOLDING)
     node.hold = decision
     if decision.timer is not None and decision.due_s is not None:
-        _set_timer(state, node, decision.timer, decision.due_s)
+        set_timer(state, node, decision.timer, decision.due_s)
 
 
 def _doubted(state: State, decision: d.Doubted) -> None:
@@ -430,7 +287,7 @@ def _doubted(state: State, decision: d.Doubted) -> None:
 
 def _answered(state: State, decision: d.Answered) -> None:
     node = state.existing(decision.step, decision.scope)
-    _forget_waits(state, node)
+    forget_waits(state, node)
     node.effect = "none" if decision.fault is not None else "done"
     if decision.fault is not None:
         node.result = e.CallFailed(at=state.at, call=0, fault=decision.fault)
@@ -451,7 +308,7 @@ def _stopping(state: State, decision: d.Stopping) -> None:
     state.stopped_by = decision.step
     if decision.timer is not None and decision.due_s is not None:
         state.cleanup_timer = decision.timer
-        _set_timer(state, None, decision.timer, decision.due_s)
+        set_timer(state, None, decision.timer, decision.due_s)
 
 
 def _reopened(state: State, decision: d.Reopened) -> None:
@@ -459,8 +316,8 @@ def _reopened(state: State, decision: d.Reopened) -> None:
     state.cleanup_timer = None
     for step, scope in decision.members:
         node = state.existing(step, scope)
-        _reopen(state, node)
-        _reopen_around(state, node)
+        reopen(state, node)
+        reopen_around(state, node)
         move(state, node, life.PENDING if node.fan is None else life.EXPANDING)
 
 

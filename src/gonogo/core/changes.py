@@ -1,0 +1,175 @@
+"""Changes of one node, shared by the decisions that mean them: moving, ending, reopening, waiting, dropping items.
+
+Called by `apply.py` alone; which decision changes what is said there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from gonogo.core import lifecycle as life
+from gonogo.core.decisions import Expanded
+from gonogo.core.items import items_of
+from gonogo.core.scope import child
+from gonogo.core.state import Fan, Node, State
+from gonogo.errors import Bug
+
+
+def move(state: State, node: Node, status: str) -> None:
+    """Change a node's status, holding the table of moves and the count of slots."""
+    if status not in life.MOVES[node.status]:
+        raise Bug(
+            f"step {node.step} in scope {node.scope or '(run)'} can't go from {node.status} to {status}"
+        )
+    state.slots += (status in life.ACTIVE) - (node.status in life.ACTIVE)
+    if node.scope:
+        aggregate = state.aggregate_of(node)
+        if aggregate is not None and aggregate.fan is not None:
+            aggregate.fan.active += (status in life.BUSY) - (node.status in life.BUSY)
+    if node.status == life.REMEDIATING:
+        state.remediating.pop((node.step, node.scope), None)
+    if status == life.REMEDIATING:
+        state.remediating[node.step, node.scope] = node
+    node.status = status
+
+
+def node_for(state: State, step: str, scope: str) -> Node:
+    """The node of a step in a scope, made when it is first decided about."""
+    scopes = state.nodes[step]
+    node = scopes.get(scope)
+    if node is None:
+        node = scopes[scope] = Node(step, scope)
+        state.open_nodes += 1
+        if step in state.dropped:
+            node.execution = state.dropped[step].pop(scope, 0)
+    return node
+
+
+def keep_result(state: State, node: Node) -> None:
+    """What a call brought becomes what others see of the step."""
+    result = node.result
+    if result is not None:
+        node.output = result.output
+        node.meta = result.meta
+        node.content = result.content
+        node.inputs = result.inputs
+        node.result = None
+    _remember(state, node)
+    if state.graph.steps[node.step].for_each:
+        node.items = node.lists[node.execution] = items_of(node.output)
+
+
+def _remember(state: State, node: Node) -> None:
+    history = state.history.get(node.step)
+    if history is None:
+        history = state.history[node.step] = deque(maxlen=state.graph.plan.limits.history_max)
+    history.append((node.wave, node.output))
+
+
+def complete(state: State, node: Node) -> None:
+    """The outcome is final, and counted in the fan-out around it."""
+    if not node.complete:
+        node.complete = True
+        state.open_nodes -= 1
+        aggregate = state.aggregate_of(node)
+        if aggregate is not None and aggregate.fan is not None:
+            aggregate.fan.complete += 1
+
+
+def reopen(state: State, node: Node) -> None:
+    """The outcome is final no more."""
+    node.settled = False
+    if node.complete:
+        node.complete = False
+        state.open_nodes += 1
+        aggregate = state.aggregate_of(node)
+        if aggregate is not None and aggregate.fan is not None:
+            aggregate.fan.complete -= 1
+
+
+def drop_items(state: State, node: Node) -> None:
+    """Items of an older run of a fan-out are history: out of the state, not out of the journal.
+
+    Only how often each has run is kept, since the same items may come again and no intent may.
+    """
+    if node.fan is None:
+        return
+    items = _items_prefix(node.scope, node.fan.parent)
+    node.fan = None
+    scopes = state.nodes[node.step]
+    for scope in [scope for scope in scopes if scope.startswith(items)]:
+        item = scopes.pop(scope)
+        state.remediating.pop((node.step, scope), None)
+        if not item.complete:
+            state.open_nodes -= 1
+        if item.execution:
+            state.dropped.setdefault(node.step, {})[scope] = item.execution
+
+
+def count_items(state: State, node: Node, fan: Fan) -> None:
+    """Routes may have run items before the fan-out began."""
+    scopes = state.nodes[node.step]
+    if len(scopes) == 1:
+        return
+    for index in range(fan.total):
+        item = scopes.get(child(node.scope, fan.parent, fan.execution, index))
+        if item is not None:
+            fan.complete += item.complete
+            fan.active += item.status in life.BUSY
+
+
+def _items_prefix(scope: str, parent: str) -> str:
+    return f"{scope}/{parent}#" if scope else f"{parent}#"
+
+
+def forget_dropped(state: State, decision: Expanded) -> None:
+    """Items of an older execution of the parent never come again."""
+    dropped = state.dropped.get(decision.step)
+    if not dropped:
+        return
+    items = _items_prefix(decision.scope, decision.parent)
+    same = f"{items}{decision.execution}["
+    for scope in [scope for scope in dropped if scope.startswith(items) and not scope.startswith(same)]:
+        del dropped[scope]
+
+
+def set_timer(state: State, node: Node | None, timer: int, due_s: float) -> None:
+    """A wait begins."""
+    state.last_timer = max(state.last_timer, timer)
+    state.timers[timer] = (due_s, node)
+    if node is not None:
+        node.timer = timer
+
+
+def request(state: State, node: Node) -> None:
+    """A route asks for another run: at once where nothing is under way, else after it."""
+    reopen(state, node)
+    reopen_around(state, node)
+    if node.status in life.ACTIVE or node.status in (life.EXPANDING, life.IN_DOUBT):
+        node.requested = True
+        return
+    forget_waits(state, node)
+    node.retrying = False
+    node.again = False
+    node.asked = 0
+    if node.status != life.PENDING:
+        move(state, node, life.PENDING)
+        drop_items(state, node)
+
+
+def reopen_around(state: State, node: Node) -> None:
+    """A fan-out whose item runs again isn't complete any more, nor is the one around it."""
+    aggregate = state.aggregate_of(node)
+    while aggregate is not None and aggregate.complete:
+        reopen(state, aggregate)
+        move(state, aggregate, life.EXPANDING)
+        aggregate = state.aggregate_of(aggregate)
+
+
+def forget_waits(state: State, node: Node) -> None:
+    """Timers, holds and runs waited for are given up."""
+    if node.timer is not None:
+        state.timers.pop(node.timer, None)
+        node.timer = None
+    node.hold = None
+    node.waits_for = ()
