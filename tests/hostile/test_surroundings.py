@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.hostile.world import COMMAND, environment, gonogo, workflow
+
+from gonogo.cli.background import Background
 
 SMALL = """
 a: {type: command, exec: "echo '{\\"n\\": 1}'"}
@@ -141,3 +144,13 @@ def test_no_module_of_the_working_directory_is_loaded(tmp_path: Path, way: str) 
     env = environment(PYTHONPATH=f":{tmp_path}/nowhere") if way == "path" else environment()
     assert gonogo("run", cwd=tmp_path, command=command, env=env).code == 0
     assert not (tmp_path / "pwned").exists()
+
+
+def test_without_threads_the_work_beside_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of processes counts threads, too."""
+
+    def refused(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert Background(lambda: 7).result() == 7

@@ -10,18 +10,25 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Starts at once. A process that ends earlier doesn't wait for it."""
+    """Starts at once, or is done at once where no thread can be had. A process that ends earlier doesn't wait for it."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._value: list[T] = []
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="gonogo-background", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = threading.Thread(
+            target=self._run, name="gonogo-background", daemon=True
+        )
+        try:
+            self._thread.start()
+        except RuntimeError:  # the system gives no thread: then one after the other
+            self._thread = None
+            self._run()
 
     def result(self) -> T:
         """What the work gave. Raises what it raised."""
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self._error is not None:
             raise self._error
         return self._value[0]
