@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """Starts at once, or is done at once where no thread can be had. A process that ends earlier doesn't wait for it."""
+    """Starts at once; done at once where no thread can be had. A process that ends earlier doesn't wait for it."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
