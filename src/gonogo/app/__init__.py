@@ -1,19 +1,53 @@
 """The one place that puts a run together: journal, host, step types, sandbox, people and watchers.
 
-The command line and programs that embed gonogo call these functions; nothing else wires anything. Blocking
-ones
-run an event loop of their own; those ending in `_async` belong into one that is running.
+The command line and programs that embed gonogo call these functions; nothing else wires anything. Blocking ones
+run an event loop of their own; those ending in `_async` belong into one that is running. Names are imported when
+they are used: who validates a file or shows a run needs no event loop.
 """
 
-from gonogo.app.loading import load, loads, with_limits
-from gonogo.app.looking import find_run, list_runs, open_run
-from gonogo.app.options import RUNS_DIR, Options, Start, Summary
-from gonogo.app.requests import answer_run, cancel_run
-from gonogo.app.running import resume_run, resume_run_async, start_run, start_run_async
-from gonogo.app.wiring import runs_in
-from gonogo.hosts.base import RunResult
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gonogo.app.ahead import Ahead
+    from gonogo.app.loading import load, loads, with_limits
+    from gonogo.app.looking import find_run, list_runs, open_run
+    from gonogo.app.options import RUNS_DIR, Options, Start, Summary
+    from gonogo.app.parts import runs_in
+    from gonogo.app.requests import answer_run, cancel_run
+    from gonogo.app.running import resume_run, resume_run_async, start_run, start_run_async
+    from gonogo.hosts.base import RunResult
 
 __all__ = [
-    "RUNS_DIR", "Options", "RunResult", "Start", "Summary", "answer_run", "cancel_run", "find_run", "list_runs", "load",
-    "loads", "open_run", "resume_run", "resume_run_async", "runs_in", "start_run", "start_run_async", "with_limits",
+    "RUNS_DIR", "Ahead", "Options", "RunResult", "Start", "Summary", "answer_run", "cancel_run", "find_run",
+    "list_runs", "load", "loads", "open_run", "resume_run", "resume_run_async", "runs_in", "start_run",
+    "start_run_async", "with_limits",
 ]  # fmt: skip
+
+_HOMES = MappingProxyType(
+    {
+        "gonogo.app.ahead": ("Ahead",),
+        "gonogo.app.loading": ("load", "loads", "with_limits"),
+        "gonogo.app.looking": ("find_run", "list_runs", "open_run"),
+        "gonogo.app.options": ("RUNS_DIR", "Options", "Start", "Summary"),
+        "gonogo.app.parts": ("runs_in",),
+        "gonogo.app.requests": ("answer_run", "cancel_run"),
+        "gonogo.app.running": ("resume_run", "resume_run_async", "start_run", "start_run_async"),
+        "gonogo.hosts.base": ("RunResult",),
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
+
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'gonogo.app' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

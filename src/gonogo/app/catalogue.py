@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gonogo.app.wiring import built_in_table, new_sandbox
+from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.provider import Provider
 
 

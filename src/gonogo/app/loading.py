@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gonogo.app.wiring import built_in_table, new_sandbox
+from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.core.plan import Plan
 
 if TYPE_CHECKING:
+    from gonogo.app.ahead import Ahead
     from gonogo.config import Loaded
     from gonogo.expressions.sandbox import Sandbox
     from gonogo.providers.table import Table
 
 
-def load(path: str | Path | None = None, *, strict: bool = False, table: Table | None = None) -> Loaded:
+def load(
+    path: str | Path | None = None,
+    *,
+    strict: bool = False,
+    table: Table | None = None,
+    ahead: Ahead | None = None,
+) -> Loaded:
     """The plan of a workflow file; without a path the usual names are looked for, up to the git root.
+
+    The expressions are compiled by the sandbox of `ahead`, else by one that is made for it.
 
     Raises:
         ConfigError: with every problem found.
@@ -29,7 +38,7 @@ def load(path: str | Path | None = None, *, strict: bool = False, table: Table |
 
     if path is None:
         path = find_config(Path.cwd()).path
-    with _Compiler() as compile_expressions:
+    with _Compiler(ahead.sandbox if ahead is not None else None) as compile_expressions:
         return load_file(
             path, providers=table or built_in_table(), compile_expressions=compile_expressions, strict=strict
         )
@@ -50,16 +59,17 @@ def loads(text: str, *, strict: bool = False, name: str = "<text>", table: Table
 
 
 class _Compiler:
-    """A sandbox for as long as a file is loaded; started only if there is JavaScript in it."""
+    """The sandbox that was given, else one for as long as a file is loaded; started only if there is JavaScript."""
 
-    def __init__(self) -> None:
-        self._sandbox: Sandbox | None = None
+    def __init__(self, given: Sandbox | None = None) -> None:
+        self._given = given
+        self._sandbox = given
 
     def __enter__(self) -> Callable[[Sequence[tuple[str, Any]]], Sequence[Any]]:
         return self._prepare
 
     def __exit__(self, *exc: object) -> None:
-        if self._sandbox is not None:
+        if self._sandbox is not None and self._sandbox is not self._given:
             self._sandbox.close()
 
     def _prepare(self, sources: Sequence[tuple[str, Any]]) -> Sequence[Any]:

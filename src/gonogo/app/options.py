@@ -11,6 +11,7 @@ from gonogo.hosts.base import Asker, Log, LogLine, Sink, nobody
 from gonogo.journal.store import Durability, Runs
 
 if TYPE_CHECKING:
+    from gonogo.app.ahead import Ahead
     from gonogo.providers.table import Table
 
 RUNS_DIR = ".gonogo/runs"
@@ -30,7 +31,8 @@ class Options:
     how long a parked run
     waits for an answer before it ends as HOLD. `signals`: SIGINT and SIGTERM cancel the run (main thread
     only). `env`: variables
-    for this run, over the process's own. `table`: other step types than the built-in ones.
+    for this run, over the process's own. `table`: other step types than the built-in ones. `ahead`: a sandbox that was
+    started before; the run then starts, as its expressions see it, when that was made.
     """
 
     runs: str | Path | Runs = RUNS_DIR
@@ -43,6 +45,7 @@ class Options:
     signals: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     table: Table | None = None
+    ahead: Ahead | None = None
 
 
 @dataclass(frozen=True, slots=True)

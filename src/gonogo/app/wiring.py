@@ -1,16 +1,14 @@
-"""Puts a run together: journal, host, step types, sandbox, people and watchers. Nothing else wires
-anything."""
+"""Puts a run together: what a host is given, and the event that starts a run. Nothing else wires anything."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gonogo.app.options import Options, Start
+from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
 from gonogo.errors import UsageError
@@ -22,7 +20,8 @@ from gonogo.journal.redact import Redactor
 from gonogo.journal.store import RunJournal, Runs
 
 if TYPE_CHECKING:
-    from gonogo.expressions.sandbox import Sandbox
+    import asyncio
+
     from gonogo.providers.table import Table
 
 OVERLAY = "$overlay"
@@ -36,15 +35,6 @@ def first_record_of(
     return first_event(_event(plan, start, options, environment), redactor)
 
 
-def runs_in(options: Options) -> Runs:
-    """The place that keeps the runs."""
-    if isinstance(options.runs, str | Path):
-        from gonogo.journal.jsonl import JsonlRuns
-
-        return JsonlRuns(options.runs, durability=options.durability)
-    return options.runs
-
-
 def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str, str]) -> RunStarted:
     inputs, wrong = given_inputs.checked(plan, start.inputs)
     if wrong:
@@ -55,6 +45,8 @@ def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str,
         if name not in plan.steps:
             raise UsageError(f"there is no step {name!r}", advice="'gonogo plan' lists the steps")
     run_id = start.run_id or new_run_id()
+    ahead = options.ahead
+    started_at_ms = ahead.started_at_ms if ahead is not None else int(time.time() * 1000)
     texts = {name: as_text(value) for name, value in plan.env.items()}
     context = dict(start.context)
     if options.env:
@@ -62,7 +54,7 @@ def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str,
     return RunStarted(
         run_id=run_id,
         plan=plan,
-        started_at_ms=int(time.time() * 1000),
+        started_at_ms=started_at_ms,
         seed=start.seed or run_id,
         trigger=dict(start.trigger) if start.trigger is not None else None,
         context=context,
@@ -102,7 +94,7 @@ def surroundings(
     return Surroundings(
         table=table,
         runs=runs,
-        new_sandbox=new_sandbox,
+        new_sandbox=options.ahead.take if options.ahead is not None else new_sandbox,
         redactor=redactor,
         environment=environment,
         overlay=overlay,
@@ -112,13 +104,16 @@ def surroundings(
         sinks=options.sinks,
         log=options.log,
         patience_s=options.patience_s,
-        slots=asyncio.Semaphore(plan.limits.max_parallelism) if _has_children(plan) else None,
+        slots=_slots(plan),
     )
 
 
-def _has_children(plan: Plan) -> bool:
-    """Alone, a run's own count of slots is enough."""
-    return any(step.type == "workflow" for step in plan.steps.values())
+def _slots(plan: Plan) -> asyncio.Semaphore | None:
+    """What bounds calls over a run and its children; alone, a run's own count of slots is enough."""
+    import asyncio
+
+    alone = all(step.type != "workflow" for step in plan.steps.values())
+    return None if alone else asyncio.Semaphore(plan.limits.max_parallelism)
 
 
 class _Message:
@@ -142,20 +137,6 @@ def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
             if "$" not in texts[name] and "{" not in texts[name]:
                 redactor.add(name, texts[name])
     return redactor
-
-
-def new_sandbox(started_at_ms: float) -> Sandbox:
-    """The sandbox of a run that started then (Unix time, ms); its process starts at the first expression."""
-    from gonogo.expressions.sandbox import Sandbox
-
-    return Sandbox(started_at_ms)
-
-
-def built_in_table() -> Table:
-    """The built-in step types and those of installed packages."""
-    from gonogo.providers.table import built_in
-
-    return built_in()
 
 
 def plan_of(path: str, table: Table) -> Plan:

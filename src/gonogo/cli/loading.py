@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gonogo.cli.session import Session
 from gonogo.errors import ConfigError, Problem, UsageError
 
 if TYPE_CHECKING:
+    from gonogo.app import Ahead
     from gonogo.config import Loaded
 
 WARNINGS_SHOWN_MAX = 5
@@ -39,15 +42,34 @@ def config_path_in(folder: Path) -> Path:
     return _short(find_config(folder).path)
 
 
-def load(session: Session, config: Path | None, safety: str | None) -> Loaded:
-    """The plan. Raises ConfigError and UsageError. `safety` from the command line wins over the file's."""
+def load(session: Session, config: Path | None, safety: str | None, ahead: Ahead | None = None) -> Loaded:
+    """The plan. Raises ConfigError and UsageError. `safety` from the command line wins over the file's.
+
+    `ahead` is a sandbox that was started before.
+    """
+    _without_pydantic_plugins()
+    return _load(config_path(session, config), safety, ahead)
+
+
+def _load(path: Path, safety: str | None, ahead: Ahead | None) -> Loaded:
     from gonogo.app import load as load_file
 
-    path = config_path(session, config)
-    loaded = load_file(path, strict=safety == "strict")
+    loaded = load_file(path, strict=safety == "strict", ahead=ahead)
     if safety is None and loaded.plan.safety == "strict":
-        return loaded if not _doubts(loaded.problems) else load_file(path, strict=True)
+        return loaded if not _doubts(loaded.problems) else load_file(path, strict=True, ahead=ahead)
     return loaded
+
+
+def _without_pydantic_plugins() -> None:
+    """Pydantic reads the metadata of all installed packages for plugins when it makes its first model, which with what
+    that imports is a tenth of a short run. Only in the command's own process; who embeds gonogo keeps plugins.
+
+    PYDANTIC_DISABLE_PLUGINS would save the reading but not the import, and would be seen by steps. Should pydantic
+    look elsewhere one day, this does nothing.
+    """
+    loader = ModuleType("pydantic.plugin._loader")
+    loader.get_plugins = tuple  # type: ignore[attr-defined]
+    sys.modules.setdefault(loader.__name__, loader)
 
 
 def tell_warnings(session: Session, problems: Sequence[Problem]) -> None:

@@ -100,6 +100,12 @@ class Sandbox:
                 self._lock.release()
         return [result for result in results if result is not None]
 
+    def start(self) -> None:
+        """Start the child now, so that it gets ready beside other work; it isn't waited for."""
+        with self._alone():
+            self._fresh()
+            self._running()
+
     def close(self) -> None:
         """End the child; the next call would start another."""
         with self._alone():

@@ -15,7 +15,7 @@ from gonogo.cli.loading import checked_steps, load, tell_warnings
 from gonogo.cli.session import Session
 
 if TYPE_CHECKING:
-    from gonogo.app import Start
+    from gonogo.app import Ahead, RunResult, Start
     from gonogo.cli.triggers import Detected
     from gonogo.config import Loaded
 
@@ -55,28 +55,37 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     CONFIG is the workflow file; without it, gonogo.yaml is looked for here and above. Ends with 0 for GO, 1 for
     NO-GO, 3 for HOLD.
     """
-    from gonogo.app import start_run
+    from gonogo.app import Ahead
     from gonogo.cli.background import Background
-    from gonogo.cli.running import hosted, print_report
+    from gonogo.cli.running import print_report
     from gonogo.cli.triggers import Asked, detect
 
     asked = Asked(given["event"], given["payload"], given["base"])
     detecting = Background(lambda: detect(asked, session.environment, Path.cwd()))
     session.secrets.update(options.pairs(given["env"], "--env"))
-    loaded = load(session, config, given["safety"])
-    tell_warnings(session, loaded.problems)
-    start = _start(session, loaded, detecting.result(), given)
-    changed = _changed(loaded, given)
+    with Ahead() as ahead:
+        loaded = load(session, config, given["safety"], ahead)
+        tell_warnings(session, loaded.problems)
+        start = _start(session, loaded, detecting.result(), given)
+        result = _run(session, _changed(loaded, given), start, ahead, given)
+    return print_report(session, given["runs_dir"], result.run_id, result.notes)
+
+
+def _run(session: Session, loaded: Loaded, start: Start, ahead: Ahead, given: dict[str, Any]) -> RunResult:
+    from gonogo.app import start_run
+    from gonogo.cli.running import hosted
+
     result = hosted(
         session,
         given["runs_dir"],
-        lambda chosen: start_run(changed, start, chosen),
+        lambda chosen: start_run(loaded, start, chosen),
         durability=given["durability"],
         message=given["message"],
         env=options.pairs(given["env"], "--env"),
+        ahead=ahead,
     )
     assert result is not None
-    return print_report(session, given["runs_dir"], result.run_id, result.notes)
+    return result
 
 
 def _start(session: Session, loaded: Loaded, detected: Detected, given: dict[str, Any]) -> Start:

@@ -28,12 +28,16 @@ def COMMAND(  # noqa: N802 - what the group looks for
     Each problem comes with file:line:column, the line and what to write instead. Ends with 2 when there are errors;
     --safety strict turns warnings into errors.
     """
+    from gonogo.app import Ahead
+
+    with Ahead() as ahead:
+        loaded = load(session, config, safety, ahead)
+
     from gonogo.cli.problems import problems_text
     from gonogo.config.problems import data_of
     from gonogo.report.effective import effective
     from gonogo.report.formats import json_text
 
-    loaded = load(session, config, safety)
     merged = effective(loaded.plan) if show else None
     if format_name == "json":
         whole: dict[str, Any] = {
