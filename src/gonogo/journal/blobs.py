@@ -117,11 +117,7 @@ class FileBlobs(Blobs):
             return
         if not self._folder.exists():
             files.make_folder(self._folder)
-            self._unsynced_parent()
+            files.sync_folder(self._folder.parent)  # its own name must last too; this happens once a run
         files.real_folder(self._folder)
         files.atomic_write(path, data, durable=False)
         self._unsynced.append(path)
-
-    def _unsynced_parent(self) -> None:
-        """The folder's own name must last too; this happens once a run, so it isn't put off."""
-        files.sync_folder(self._folder.parent)

@@ -1,8 +1,8 @@
 """The truth on disk: one folder a run.
 
     <runs folder>/<run id>/journal.jsonl   the records, only ever added to
-                           journal.torn    ends of lines that a crash cut, set aside when the run was opened
-                           again blobs/          large values (blobs.py)
+                           journal.torn    ends of lines that a crash cut, set aside at the next opening
+                           blobs/          large values (blobs.py)
                            inbox/          requests from other processes (inbox.py)
                            lock            who writes the run
 
@@ -20,7 +20,7 @@ from gonogo.errors import Bug, JournalError
 from gonogo.journal import files
 from gonogo.journal.blobs import FileBlobs
 from gonogo.journal.inbox import FileInbox
-from gonogo.journal.large import all_put_back, line_of
+from gonogo.journal.large import all_put_back, lines_of
 from gonogo.journal.lines import Parsed, parse
 from gonogo.journal.records import Record
 from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id, is_run_id
@@ -178,8 +178,8 @@ class JsonlJournal(RunJournal):
         """
         if self._closed:
             raise Bug(f"run {self.run_id}: a record came after its journal was closed")
-        due = self._due_after(records)
-        data = b"".join([self._line(record) for record in records])
+        lines, due = lines_of(records, self._next_seq, self._blobs, self.run_id)
+        data = b"".join(lines)
         try:
             with files.system_errors("write", self.path):
                 self._write(data)
@@ -238,21 +238,6 @@ class JsonlJournal(RunJournal):
             os.close(descriptor)
         os.ftruncate(self._descriptor, parsed.whole_bytes)
         self.notes = (f"the last line was cut by a crash; its {len(parsed.torn)} bytes are in {aside}",)
-
-    def _line(self, record: Record) -> bytes:
-        try:
-            return line_of(record, self._blobs)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise Bug(f"run {self.run_id}: record {record.seq} was not normalised: {error}") from error
-
-    def _due_after(self, records: Sequence[Record]) -> int | None:
-        """The number due after these. Raises Bug when one of them isn't the one due."""
-        due = self._next_seq
-        for record in records:
-            if due is not None and record.seq != due:
-                raise Bug(f"run {self.run_id}: record {record.seq} came where {due} was due")
-            due = record.seq + 1
-        return due
 
     def _write(self, data: bytes) -> None:
         try:

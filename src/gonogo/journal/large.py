@@ -6,12 +6,13 @@ apart is said by the record (`apart`), so that an output which merely looks like
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET, structs
 
 from gonogo.core.events import CallDone, CallFailed
-from gonogo.errors import JournalError
+from gonogo.errors import Bug, JournalError
 from gonogo.journal.blobs import BLOB_BYTES, is_reference, reference
 from gonogo.journal.codec import encode_line
 from gonogo.journal.normalise import to_json
@@ -19,6 +20,27 @@ from gonogo.journal.records import Record
 from gonogo.journal.store import Blobs
 
 OUTPUT = "output"
+
+
+def lines_of(
+    records: Sequence[Record], due: int | None, blobs: Blobs, run_id: str
+) -> tuple[list[bytes], int | None]:
+    """The lines of a batch, and the number due after it; `due` is that of its first record, None for any.
+
+    Raises:
+        Bug: a record isn't the one due, or holds what is no JSON.
+        JournalError: a large output can't be kept.
+    """
+    lines: list[bytes] = []
+    for record in records:
+        if due is not None and record.seq != due:
+            raise Bug(f"run {run_id}: record {record.seq} came where {due} was due")
+        due = record.seq + 1
+        try:
+            lines.append(line_of(record, blobs))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise Bug(f"run {run_id}: record {record.seq} was not normalised: {error}") from error
+    return lines, due
 
 
 def line_of(record: Record, blobs: Blobs) -> bytes:

@@ -15,7 +15,7 @@ from gonogo.errors import Bug, JournalError, RunLocked
 from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
 from gonogo.journal.codec import decode_line
 from gonogo.journal.inbox import normalise_request
-from gonogo.journal.large import all_put_back, line_of
+from gonogo.journal.large import all_put_back, lines_of
 from gonogo.journal.normalise import to_json
 from gonogo.journal.records import Record
 from gonogo.journal.store import Blobs, Inbox, Loaded, Request, RunJournal, Runs, check_run_id
@@ -138,20 +138,15 @@ class MemoryJournal(RunJournal):
         self.blobs = run.blobs
         self.inbox = run.inbox
         self._run = run
+        self._next_seq = self.records[-1].seq + 1 if self.records else None
         run.writer = self
 
     def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
-        """Add a batch; `sync` changes nothing here. Raises Bug when the journal is closed or a number is out
-        of order.
-        """
+        """Add a batch, all or none; `sync` changes nothing here. Raises Bug as `lines_of`, and once closed."""
         if self._run.writer is not self:
             raise Bug(f"run {self.run_id}: a record came after its journal was closed")
-        due = decode_line(self._run.lines[-1]).seq + 1 if self._run.lines else None
-        for record in records:
-            if due is not None and record.seq != due:
-                raise Bug(f"run {self.run_id}: record {record.seq} came where {due} was due")
-            due = record.seq + 1
-        self._run.lines.extend(line_of(record, self._run.blobs) for record in records)
+        lines, self._next_seq = lines_of(records, self._next_seq, self._run.blobs, self.run_id)
+        self._run.lines.extend(lines)
 
     def close(self) -> None:
         """Let others write. May be called twice."""

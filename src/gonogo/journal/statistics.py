@@ -152,8 +152,11 @@ def _check(state: State, tally: Tally, name: str) -> dict[str, Any]:
 
 
 def issues_of(state: State, name: str) -> list[Issue]:
-    """The issues of a step's latest run, those of its items after its own."""
-    return [issue for node in nodes_of(state, name) for issue in node.issues]
+    """The issues of a step's latest run, those of its items after its own, then what the run said of it (a refused
+    route, a workflow's own detector).
+    """
+    own = [issue for node in nodes_of(state, name) for issue in node.issues]
+    return own + [issue for issue in state.run_issues if issue.check_name == name]
 
 
 def nodes_of(state: State, name: str) -> list[Node]:

@@ -2,8 +2,8 @@
 else.
 
 `run_view(records)` folds the state and adds what only the records know (faults of earlier attempts, counts).
-`as_json` is the object that `--format json` prints; the attributes beside it (`plan`, `waiting`, `notes`) are
-for people's formats.
+`as_json` is the object that `--format json` prints; the attributes beside it (`plan`, `waiting`) are for
+people's formats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gonogo.core.state import Node, State
 from gonogo.core.values import output_of
 from gonogo.journal.large import shown
 from gonogo.journal.records import Record
-from gonogo.journal.statistics import Tally, milliseconds, nodes_of, statistics
+from gonogo.journal.statistics import Tally, issues_of, milliseconds, nodes_of, statistics
 
 __all__ = ["ItemView", "RunView", "StepView", "Waiting", "exit_code", "run_view"]
 
@@ -119,7 +119,7 @@ class RunView:
     it.
 
     `steps` holds the included steps in configuration order, `excluded` why each other one was left out.
-    `issues` are the run's own (refused budgets, a plan that can't run).
+    `issues` are the run's own (a refused route, a plan that can't run); those about a step stand with it, too.
     """
 
     run_id: str
@@ -203,7 +203,7 @@ def _step(state: State, step: Step) -> StepView:
         attempts=sum(one.attempts for one in nodes),
         runs=node.execution if node else max((item.execution for item in nodes), default=0),
         output=_output(node, state),
-        issues=tuple(issue for one in nodes for issue in one.issues),
+        issues=tuple(issues_of(state, step.name)),
         fault=next((one.fault for one in nodes if one.fault is not None), None),
         duration_ms=_duration_ms(state, node),
         criticality=step.criticality,

@@ -55,7 +55,9 @@ class Findings:
 def findings(view: RunView, read_lines: ReadLines = lambda _: None) -> Findings:
     """The findings of a run."""
     found = [Finding(step.name, issue) for step in view.steps.values() for issue in step.issues]
-    found += [Finding(issue.check_name or "", issue) for issue in view.issues]
+    found += [
+        Finding(issue.check_name or "", issue) for issue in view.issues if issue.check_name not in view.steps
+    ]
     sources: dict[str, Sequence[str] | None] = {}
     located: dict[str, list[Finding]] = {}
     engine: list[Finding] = []
