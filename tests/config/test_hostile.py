@@ -131,6 +131,14 @@ HOSTILE = {
     "a broken template of 100 KB": "version: '1'\nsteps: {a: {type: command, exec: '"
     + "{% if x %}" * 10_000
     + "'}}",
+    "a command of 1 MB": "version: '1'\nsteps: {a: {type: command, exec: '" + "curl " * 200_000 + "'}}",
+    "a shell's text of 200 KB": "version: '1'\nsteps: {a: {type: command, exec: '"
+    + "echo {{ x | shell_escape }} " * 7_000
+    + "'}}",
+    "100,000 imports": f"version: '1'\nimports: [{'a.yaml, ' * 100_000}]\nsteps: {{a: {{type: noop}}}}",
+    "30,000 imports that are no paths": f"version: '1'\nimports: [{'5, ' * 30_000}]\nsteps: {{a: {{type: noop}}}}",
+    "3,000 conditions with an unknown name": "version: '1'\nsteps:\n"
+    + "".join(f"  s{at}: {{type: noop, if: nope{at}}} # {'-' * 300}\n" for at in range(3000)),
     "a pattern that runs away": "version: '1'\nsteps: {a: {type: noop, timeout: '" + "1" * 100_000 + "x'}}",
 }
 

@@ -11,6 +11,7 @@ import msgspec
 
 from gonogo.config import templates
 from gonogo.config.collect import Collector, nearest, shown
+from gonogo.config.criticality import CRITICAL
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
 from gonogo.config.nodes import Scalar, find, texts
@@ -18,9 +19,7 @@ from gonogo.config.schema.blocks import Fail, RunItem, Success
 from gonogo.config.schema.blocks import Retry as RetryNoun
 from gonogo.core.plan import Block, Criticality, Plan, Retry, Step, Target, Transition
 
-BLOCKS = ("on_success", "on_fail", "on_finish")
 _RETRIES_MAX_CRITICAL, _RETRIES_MAX_INFO = 2, 3
-_CRITICAL = frozenset(("external", "internal", "policy"))
 _DEFAULT_BACKOFF_S = 1.0
 Path = tuple[str | int, ...]
 
@@ -58,7 +57,7 @@ class Actions:
         """Report a target that is no step."""
         if name in self.names:
             return True
-        if self.notes.full:
+        if self.notes.only_counted():
             return False
         near = nearest(name, self.names)
         advice = f"did you mean {near}?" if near else "name a step of this file"
@@ -143,7 +142,7 @@ class Actions:
 
     def _attempts(self, asked: int, path: Path, criticality: Criticality) -> int:
         """A larger `max` than the criticality allows is cut, unless safety is off (C.8)."""
-        most = _RETRIES_MAX_CRITICAL if criticality in _CRITICAL else _RETRIES_MAX_INFO
+        most = _RETRIES_MAX_CRITICAL if criticality in CRITICAL else _RETRIES_MAX_INFO
         if asked <= most or self.safety == "off":
             return asked
         message = f"retry.max {asked} is cut to {most}, the most for criticality {criticality}"
@@ -155,7 +154,7 @@ class Actions:
     ) -> tuple[str, ...]:
         said = retry.retry_on if retry.retry_on is not None else noun.retry_on
         classes = tuple(dict.fromkeys(said)) if said is not None else ("transient",)
-        if "logical" in classes and criticality in _CRITICAL:
+        if "logical" in classes and criticality in CRITICAL:
             message = f"logical faults are never retried at criticality {criticality}"
             self.notes.warn("retry.logical", message, path, "remove logical from retry_on")
             return tuple(word for word in classes if word != "logical")

@@ -86,7 +86,7 @@ class Collector:
         suggestion: str | None = None,
     ) -> None:
         """A problem at a place within a text."""
-        if self.full:
+        if self.only_counted():
             return
         line = source.line(place.line)
         self.found.append(Problem(code, message, dotted(path), place, line, suggestion, severity))
@@ -103,9 +103,8 @@ class Collector:
         """Something worth knowing."""
         self.add("info", code, message, path, suggestion)
 
-    @property
-    def full(self) -> bool:
-        """True when no more problems are kept: the next one is only counted, so don't think about advice."""
+    def only_counted(self) -> bool:
+        """True, and one more is counted, when no more problems are kept: don't think about place or advice."""
         if len(self.found) < PROBLEMS_MAX:
             return False
         self._left_out += 1

@@ -174,7 +174,7 @@ def _unknown(
     at = (*path, key)
     if key in OUT_OF_SCOPE:
         notes.add_key("info", "key.out_of_scope", f"{key} is accepted and does nothing here", at)
-    elif own_keys is not None and provider is not None and not notes.full:
+    elif own_keys is not None and provider is not None and not notes.only_counted():
         known = (*sorted(own_keys), *sorted(_ENGINE_KEYS))
         message, suggestion = unknown_key(key, STEP, known)
         notes.add_key("error", "key.unknown", f"{message} for a step of type {provider.name}", at, suggestion)

@@ -89,6 +89,8 @@ class Expressions:
 
     def _check_names(self, source: str, reading: Reading, use: Use) -> None:
         for name in unknown_names(reading):
+            if self._notes.only_counted():
+                continue
             line, column = locate(source, name)
             near = nearest(name, sorted(KNOWN_NAMES | HELPERS))
             hint = f"did you mean {near}?" if near else "outputs of steps are read as outputs.NAME"
@@ -97,6 +99,8 @@ class Expressions:
     def _report(
         self, code: str, message: str, use: Use, line: int, column: int, suggestion: str | None = None
     ) -> None:
+        if self._notes.only_counted():
+            return
         node = walk(self._notes.root, use.path)
         place = place_within(node, line, column) if isinstance(node, Scalar) else place_of(node)
         self._notes.add_place("error", code, message, place, node.source, use.path, suggestion)

@@ -174,9 +174,11 @@ def named_files(document: Mapping, key: str, notes: Collector) -> list[Scalar]:
     if node is None:
         return []
     items: list[Node] = node.items if isinstance(node, Listing) else [node]
-    good = [item for item in items if isinstance(item, Scalar) and isinstance(item.value, str) and item.value]
+    good: list[Scalar] = []
     for item in items:
-        if item not in good:
+        if isinstance(item, Scalar) and isinstance(item.value, str) and item.value:
+            good.append(item)
+        else:
             notes.add_at("error", "value.type", "expected the path of a file", item, (key,))
     return good
 

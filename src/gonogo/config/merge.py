@@ -13,7 +13,6 @@ from dataclasses import replace
 from gonogo.config.collect import Collector
 from gonogo.config.nodes import Entry, Listing, Mapping, Node, Scalar, place_of, plain
 
-STEP_KEYS = ("steps", "checks")
 _TAKEN_BY_THE_LOADER = frozenset(("extends", "include"))
 
 
@@ -107,8 +106,9 @@ def _steps(parent: Node, child: Node, notes: Collector) -> Node:
 def _joined(parent: Node, child: Node) -> Node:
     if not isinstance(parent, Listing) or not isinstance(child, Listing):
         return child
-    seen = [plain(item) for item in parent.items]
-    return replace(child, items=[*parent.items, *(item for item in child.items if plain(item) not in seen)])
+    seen = {item.text for item in parent.items if isinstance(item, Scalar)}
+    new = (item for item in child.items if not isinstance(item, Scalar) or item.text not in seen)
+    return replace(child, items=[*parent.items, *new])
 
 
 def _prompted(step: Node) -> Node:

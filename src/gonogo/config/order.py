@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import dropwhile
 
 from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.components import reached, strong_components
@@ -65,11 +66,12 @@ class Order:
 
     def _ring_in(self, members: set[int]) -> list[str]:
         here = min(members)
-        path: list[int] = []
+        path: dict[int, None] = {}
         while here not in path:
-            path.append(here)
+            path[here] = None
             here = next(parent for parent in self.parents[here] if parent in members)
-        return [self.names[position] for position in (*path[path.index(here) :], here)]
+        ring = dropwhile(lambda position: position != here, path)
+        return [self.names[position] for position in (*ring, here)]
 
 
 def _dependencies(step: Step) -> Iterator[str]:
@@ -140,9 +142,9 @@ def _check_read(order: Order, use: Use, name: str, notes: Collector) -> None:
     if name == "history":
         return
     read = order.index.get(name, order.index.get(name.removesuffix("-raw")))
-    if read is None and notes.full:
-        return
     if read is None:
+        if notes.only_counted():
+            return
         near = nearest(name, order.names)
         message = f"outputs of {shown(name)} are read, but there is no such step"
         notes.warn("reference.unknown_output", message, use.path, f"did you mean {near}?" if near else None)

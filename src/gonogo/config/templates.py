@@ -49,6 +49,8 @@ def check_text(scalar: Scalar, path: tuple[str | int, ...], notes: Collector) ->
         return None
     problems = template.check(scalar.text)
     for problem in problems:
+        if notes.only_counted():
+            continue
         place = place_within(scalar, problem.line, problem.column)
         notes.add_place("error", "template.syntax", problem.message, place, scalar.source, path)
     return None if problems else template.names(scalar.text)
@@ -71,6 +73,8 @@ def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) 
         advice = f'write {{{{ {name} | shell_escape }}}}, or pass it by env and use "$NAME"'
         notes.error("template.unescaped", message, path, advice)
     for value in shell.misplaced(node.text):
+        if notes.only_counted():
+            continue
         line = node.text.count("\n", 0, value.offset) + 1
         column = value.offset - (node.text.rfind("\n", 0, value.offset) + 1) + 1
         place = place_within(node, line, column)

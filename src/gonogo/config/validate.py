@@ -72,7 +72,8 @@ def check(model: type[Model], data: dict[str, Any], notes: Collector, path: Path
 def _without(data: dict[str, Any], wrong: list[tuple[str | int, ...]]) -> dict[str, Any]:
     """A copy of `data` without what is at the paths `wrong`; the last of a list goes first."""
     data = deepcopy(data)
-    outermost = [at for at in dict.fromkeys(wrong) if not any(at[:cut] in wrong for cut in range(len(at)))]
+    places = dict.fromkeys(wrong)
+    outermost = [at for at in places if not any(at[:cut] in places for cut in range(len(at)))]
     for at in reversed(outermost):
         _remove(data, at)
     return data
@@ -114,7 +115,7 @@ def report(
         wrong.append(_culprit(detail, notes.root, path))
         by_place.setdefault(found, []).append(detail)
     for found, details in by_place.items():
-        if notes.full:
+        if notes.only_counted():
             continue
         _report_one(details, found, path, notes)
     return wrong
