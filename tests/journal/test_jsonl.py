@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gonogo.errors import Bug, JournalError, RunLocked
+from gonogo.errors import JournalError, RunLocked
 from gonogo.journal import files
 from gonogo.journal.blobs import BLOB_BYTES
 from gonogo.journal.codec import encode_line
@@ -366,16 +366,6 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(disk, record, tmp_path:
     with pytest.raises(JournalError, match="not a real folder"):
         ask()
     assert [path.name for path in elsewhere.iterdir()] == ["settings.json"]
-
-
-def test_a_record_that_was_not_normalised_is_a_bug_that_writes_nothing(disk, record) -> None:
-    """RES-3: the run stops with its story instead of staying in limbo."""
-    journal = disk.create("r")
-    with pytest.raises(Bug, match="record 1 was not normalised"):
-        journal.append([record(0), record(1, "\ud800")])
-    assert journal.path.read_bytes() == b""
-    journal.append([record(0), record(1)])
-    journal.close()
 
 
 def test_a_pipe_in_the_place_of_a_journal_does_not_hang(disk, record) -> None:

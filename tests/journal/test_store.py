@@ -60,6 +60,16 @@ def test_a_record_out_of_order_is_a_bug(runs, record) -> None:
     journal.close()
 
 
+def test_a_record_that_was_not_normalised_is_a_bug_that_keeps_nothing(runs, record) -> None:
+    """RES-3: the run stops with its story instead of staying in limbo; a batch is kept whole or not at all."""
+    journal = runs.create("r")
+    with pytest.raises(Bug, match="record 1 was not normalised"):
+        journal.append([record(0), record(1, "\ud800")])
+    journal.append([record(0), record(1)])
+    journal.close()
+    assert runs.read("r").records == [record(0), record(1)]
+
+
 def test_a_record_after_the_end_is_a_bug(runs, record) -> None:
     """Nobody writes without the lock."""
     journal = runs.create("r")
