@@ -18,6 +18,7 @@ from tests.expressions.conftest import NOW_MS, Evaluate
 
 from gonogo.errors import Bug
 from gonogo.expressions.names import HELPERS, KNOWN_NAMES
+from gonogo.expressions.process import Child
 from gonogo.expressions.results import Failure, MemoryOp, Value
 from gonogo.expressions.sandbox import Limits, Request, Sandbox
 
@@ -466,6 +467,19 @@ def test_a_child_that_was_taken_over_can_only_fail(monkeypatch: pytest.MonkeyPat
         result = sandbox.evaluate([Request("true", "condition", {"outputs": {}})])[0]
     assert isinstance(result, Failure)
     assert result.kind == "crash"
+
+
+@pytest.mark.parametrize("reply", [[""], ["", ""], ["", "", "t", "t"]])
+def test_a_child_that_answers_nothing_or_too_much_is_not_asked_for_ever(
+    monkeypatch: pytest.MonkeyPatch, reply: list[str]
+) -> None:
+    """Too few answers, none for the run that is always made, too many: a failure, and compiling ends too."""
+    with Sandbox(now_ms=0.0) as sandbox:
+        monkeypatch.setattr(Child, "exchange", lambda child, parts, limits_s: list(reply))
+        (result,) = sandbox.evaluate([Request("true", "condition", {})])
+        assert isinstance(result, Failure)
+        assert result.kind == "crash"
+        sandbox.prepare([("1", "value"), ("2", "value")])
 
 
 def test_cancelling_an_evaluation_leaves_the_sandbox_usable(sandbox: Sandbox) -> None:

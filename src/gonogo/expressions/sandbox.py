@@ -173,7 +173,7 @@ class Sandbox:
         deaths = 0
         while waiting:
             part = waiting[:1] if deaths else waiting
-            reply = yield self._frame(part, [])
+            reply = self._understood((yield self._frame(part, [])), len(part))
             if isinstance(reply, Died):
                 deaths = self._bury(reply, deaths)
                 if deaths and len(part) == 1:
@@ -194,14 +194,14 @@ class Sandbox:
             reply: Reply | None = None
             if batch:
                 unsent = self._unsent([each.compiled for each in batch])
-                reply = yield self._frame(unsent, batch)
+                reply = self._understood((yield self._frame(unsent, batch)), len(unsent) + len(batch))
             if isinstance(reply, Died):
                 deaths = self._bury(reply, deaths)
                 alone = alone or reply.run is None
                 self._blame(reply, batch, results, deaths)
             elif reply is not None:
                 deaths = 0
-                self._settle_compiled(unsent, reply[1:])
+                self._settle_compiled(unsent, reply[1 : 1 + len(unsent)])
                 self._settle(batch, reply[1 + len(unsent) :], results)
                 self._retire(reply)
             pending = [each for each in pending if results[each.index] is None]
@@ -234,8 +234,14 @@ class Sandbox:
             limits_s.append(request.limit_s)
         return parts, limits_s
 
+    def _understood(self, reply: Reply, expected: int) -> Reply:
+        """A child that doesn't give one answer for each question isn't ours any more: it counts as dead."""
+        if isinstance(reply, Died) or len(reply) == 1 + expected:
+            return reply
+        return Died(run=None, hung=False, exit_code=self._running().kill())
+
     def _settle_compiled(self, unsent: Sequence[Compiled], said: Sequence[str]) -> None:
-        for each, complaint in zip(unsent, said, strict=False):
+        for each, complaint in zip(unsent, said, strict=True):
             each.sent = True
             if complaint:
                 each.failure = syntax_failure(complaint, each.source, each.shape)
@@ -243,7 +249,7 @@ class Sandbox:
                     self._functions.forget(each.source)
 
     def _settle(self, batch: Sequence[Pending], said: Sequence[str], results: list[Result | None]) -> None:
-        for each, text in zip(batch, said, strict=False):
+        for each, text in zip(batch, said, strict=True):
             if each.compiled.failure is not None:
                 results[each.index] = each.compiled.failure
             elif text:
@@ -254,6 +260,8 @@ class Sandbox:
                 if isinstance(result, Needs) and each.want(result.wanted):
                     continue
                 results[each.index] = _checked(result, each.request.kind)
+            elif each is batch[0]:  # others may be put off when a frame takes long; the first is always run
+                results[each.index] = UNREADABLE
 
     def _blame(self, died: Died, batch: Sequence[Pending], results: list[Result | None], deaths: int) -> None:
         """Settle the run the child was at. All others run again, also what met a child that was dead already."""
