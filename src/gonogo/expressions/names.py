@@ -1,7 +1,7 @@
 """The names an expression may use: data of the scope, helper functions, and what the language brings.
 
 One scope for all constructs (engine spec B.2 D): a name that can't have a value somewhere is null there.
-`bootstrap.js` defines the helpers; a test holds both lists together. Who fills the names is left to the
+`js/helpers.js` defines the helpers; a test holds both lists together. Who fills the names is left to the
 callers.
 """
 

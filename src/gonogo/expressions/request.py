@@ -30,11 +30,10 @@ HISTORY = "outputs_history"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of evaluations. `grace_s` is wall time on top of an evaluation's own CPU time before the child
-    is killed;
+    """Bounds of evaluations.
 
-    `batch_s` is when a frame is cut and the rest of the batch goes into the next one; the memory is on top of
-    the data.
+    `grace_s` is wall time on top of an evaluation's own CPU time before the child is killed. After `batch_s`
+    a frame is cut and the rest of the batch goes into the next one. `memory_bytes` come on top of the data.
     """
 
     condition_s: float = 0.25

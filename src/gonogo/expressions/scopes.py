@@ -24,7 +24,6 @@ FUNCTIONS = frozenset(
     )
 )
 _NAMED = frozenset(("class_declaration", "function_declaration", "generator_function_declaration"))
-_LOOPS = frozenset(("for_statement", "for_in_statement"))
 
 
 def function_names(node: Node) -> frozenset[str]:

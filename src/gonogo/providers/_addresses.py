@@ -27,7 +27,7 @@ async def resolve(host: str, port: int) -> tuple[str, ...]:
 def is_public(text: str) -> bool:
     """True for an address of the open internet: not private, loopback, link-local, multicast or reserved.
 
-    Addresses that carry another one inside (mapped, NAT64, 6to4) are judged by both.
+    Addresses that carry another one inside (mapped, NAT64, 6to4) are judged by that one.
     """
     try:
         address: Address = ipaddress.ip_address(text.partition("%")[0])
