@@ -259,3 +259,10 @@ def test_BIG_a_wide_fan_out_opens_items_as_room_appears() -> None:
     """No node exists for an item that hasn't been looked at."""
     script = mapped(items=tuple(range(1_000)), result=Never(), concurrency=4)
     assert len(script.state.nodes["each"]) == 5
+
+
+def test_law_2_a_list_longer_than_the_limit_fails_its_step() -> None:
+    """limits.max_items; nothing of it is run."""
+    steps = [step("list", for_each=True), step("each", "list", fanout="map")]
+    script = Script(plan(*steps, max_items=2), calls={"list": [1, 2, 3]})
+    assert (script.rules("list"), script.started) == (["forEach/too_many_items"], ["list"])

@@ -8,10 +8,10 @@ from gonogo.app.options import Options
 from gonogo.app.parts import runs_in
 from gonogo.app.running import blocking, go_on_async
 from gonogo.core import lifecycle
-from gonogo.core.apply import fold
 from gonogo.core.events import AnswerGiven, CancelAsked, RunStarted
 from gonogo.errors import RunLocked, UsageError
 from gonogo.hosts.base import RunResult
+from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Request, Runs
 
 
@@ -68,7 +68,7 @@ def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -> RunR
 
 def _waiting_place(runs: Runs, run_id: str, step: str, scope: str) -> tuple[str, str, str]:
     """The run, step and scope an answer is for: through workflow steps to where somebody waits."""
-    state = fold(runs.read(run_id).records)
+    state = state_of(runs.read(run_id).records)
     outer, _, inner = step.partition(".") if step not in state.nodes else (step, "", "")
     node = state.nodes.get(outer, {}).get(scope)
     if node is None:

@@ -116,6 +116,7 @@ def _plan(
             max_loops=document.routing.max_loops,
             max_runs=document.limits.max_runs_per_check,
             max_workflow_depth=document.limits.max_workflow_depth,
+            max_items=document.limits.max_items,
         ),
         fail_fast=document.fail_fast,
         fail_if=fail_if,

@@ -48,7 +48,7 @@ def check(turn: Turn, node: Node) -> None:
 
 def _says_nothing_but_done(step: Step, result: CallDone) -> bool:
     """The way of most calls, which needs no gathering of findings."""
-    return not (result.issues or result.schema_errors or (step.for_each and result.output is UNSET))
+    return not (result.issues or result.schema_errors or step.for_each)
 
 
 def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
@@ -93,15 +93,18 @@ class Findings:
             self.fail(result.fault)
         elif result.schema_errors:
             self.add_schema(result)
-        if isinstance(result, CallDone) and self.step.for_each and result.output is UNSET:
-            self.fail(
-                Fault(
-                    "forEach.undefined",
-                    "transient",
-                    "forEach/execution_error",
-                    "a forEach step must give a list",
-                )
-            )
+        if isinstance(result, CallDone) and self.step.for_each:
+            self.add_list(result)
+
+    def add_list(self, result: CallDone) -> None:
+        """A forEach step must give something to fan out over, and not more than the run is ready for (law 2)."""
+        allowed = self.turn.graph.plan.limits.max_items
+        if result.output is UNSET:
+            message = "a forEach step must give a list"
+            self.fail(Fault("forEach.undefined", "transient", "forEach/execution_error", message))
+        elif isinstance(result.output, list) and len(result.output) > allowed:
+            message = f"a list of {len(result.output)} items is more than limits.max_items ({allowed}) allows"
+            self.fail(Fault("forEach.too_many", "logical", "forEach/too_many_items", message))
 
     def add_schema(self, result: CallDone) -> None:
         """The first three schema errors are the message (spec C.7 R2)."""

@@ -144,6 +144,7 @@ class Limits(Struct, frozen=True, omit_defaults=True):
     max_loops: int = 10
     max_runs: int = 50
     max_workflow_depth: int = 3
+    max_items: int = 200_000
     history_max: int = 1000
     output_bytes_max: int = 16 * 1024 * 1024
     cleanup_grace_s: float = 10.0

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gonogo.core.apply import fold
 from gonogo.core.events import AnyEvent, CallLost, CancelAsked, Resumed, RunStarted
 from gonogo.core.faults import Fault
 from gonogo.core.machine import begin, outstanding
@@ -21,6 +20,7 @@ from gonogo.hosts.children import Children
 from gonogo.hosts.clock import RunClock, clock_after
 from gonogo.hosts.loop import RunLoop
 from gonogo.hosts.warden import watched
+from gonogo.journal.restoring import state_of
 from gonogo.journal.store import RunJournal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -49,7 +49,7 @@ async def run_again(journal: RunJournal, around: Surroundings, *, signals: bool 
 
     Raises as `run_new`.
     """
-    state = fold(journal.records)
+    state = state_of(journal.records)
     if is_over(state):
         notes = journal.notes
         journal.close()

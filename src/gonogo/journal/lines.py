@@ -32,6 +32,10 @@ class Parsed:
     """True when the last record is whole and only its newline is missing."""
 
 
+CLOCK_S_MAX = 1e9
+"""No run is older than thirty years; a clock beyond that is damage, or a forgery."""
+
+
 def parse(data: bytes, path: Path) -> Parsed:
     """The records in `data`, the content of the journal at `path`.
 
@@ -79,6 +83,8 @@ def _check_order(records: list[Record], path: Path) -> None:
     for position, record in enumerate(records):
         if record.seq != first + position:
             raise _damaged(path, position + 1, f"expected record {first + position}, found {record.seq}")
+        if not 0 <= record.event.at < CLOCK_S_MAX:
+            raise _damaged(path, position + 1, f"its clock says {record.event.at:g} seconds")
 
 
 def _unended(torn: bytes, records: list[Record]) -> Record | None:

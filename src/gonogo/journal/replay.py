@@ -13,7 +13,6 @@ from itertools import zip_longest
 import msgspec
 from msgspec import Struct
 
-from gonogo.core.apply import fold
 from gonogo.core.decisions import AnyDecision
 from gonogo.core.events import AnyEvent, Resumed, RunStarted
 from gonogo.core.machine import advance, begin
@@ -21,6 +20,7 @@ from gonogo.core.plan import Plan
 from gonogo.core.state import State
 from gonogo.errors import JournalError
 from gonogo.journal.records import Record
+from gonogo.journal.restoring import state_of
 
 __all__ = ["Difference", "replay"]
 
@@ -66,7 +66,7 @@ def replay(records: Sequence[Record], *, plan: Plan | None = None) -> list[Diffe
     state: State | None = begin(first if plan is None else _with_plan(first, plan))
     for number, record in enumerate(records):
         if isinstance(record.event, Resumed) and plan is None:
-            state = fold(records[:number])
+            state = state_of(records[:number])
         if state is None:
             continue
         differences = _differences(state, record, plan)

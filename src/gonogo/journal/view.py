@@ -16,7 +16,6 @@ import msgspec
 from msgspec import UNSET
 
 from gonogo.core import lifecycle as life
-from gonogo.core.apply import fold
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Plan, Step
 from gonogo.core.scope import index_of
@@ -24,6 +23,7 @@ from gonogo.core.state import Node, State
 from gonogo.core.values import output_of
 from gonogo.journal.large import shown
 from gonogo.journal.records import Record
+from gonogo.journal.restoring import state_of
 from gonogo.journal.statistics import Tally, issues_of, milliseconds, nodes_of, statistics
 
 __all__ = ["ItemView", "RunView", "StepView", "Waiting", "exit_code", "run_view"]
@@ -159,7 +159,7 @@ def run_view(records: Sequence[Record], state: State | None = None) -> RunView:
     Raises:
         Bug: the records don't start with the start of a run.
     """
-    state = fold(records) if state is None else state
+    state = state_of(records) if state is None else state
     tally = Tally(records, state.graph.steps)
     finished = state.finished
     # A run that was interrupted and went on since isn't any more.

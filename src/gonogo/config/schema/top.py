@@ -44,6 +44,7 @@ class Limits(Noun):
 
     max_runs_per_check: int = Field(default=50, description="Most runs of one step; 0 or less for no limit.")
     max_workflow_depth: Positive = Field(default=3, description="Deepest nesting of workflows.")
+    max_items: Positive = Field(default=200_000, description="Most items one list may fan out over.")
 
 
 class TagFilter(Noun):
