@@ -14,6 +14,7 @@ def stop(turn: Turn, reason: str, step: str | None = None) -> None:
     """Nothing new starts. fail_fast lets running steps end; halt and cancel stop them at once."""
     state = turn.state
     if reason == "cancelled" and any(other.always for other in turn.graph.steps.values()):
+        forget_cleanup(turn)
         timer = state.last_timer + 1
         due_s = state.at + turn.graph.plan.limits.cleanup_grace_s
         turn.decide(d.Stopping(reason, step, timer, due_s))
