@@ -15,7 +15,7 @@ from typing import Any
 from gonogo.core.faults import FaultClass
 from gonogo.provider import Call, Effect, Failed
 from gonogo.providers._faults import fault
-from gonogo.providers._http import Problem, Response
+from gonogo.providers._http import Limits, Problem, Request, Response, send
 from gonogo.providers._output import read_json
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -63,18 +63,21 @@ def meta_of(response: Response) -> dict[str, Any]:
     return {"status": response.status, "headers": dict(response.headers)}
 
 
-def is_success(response: Response) -> bool:
-    """Only 200 to 299 is (spec E.6 rule 2)."""
-    return 200 <= response.status <= 299
+async def answered(call: Call, rule: str, request: Request, limits: Limits) -> Response | Failed:
+    """The answer when it says yes: only 200 to 299 does (spec E.6 rule 2)."""
+    response = await send(request, limits)
+    if isinstance(response, Problem):
+        return _failed(call, rule, response)
+    return response if 200 <= response.status <= 299 else _failed_status(call, rule, response)
 
 
-def failed(call: Call, rule: str, problem: Problem) -> Failed:
+def _failed(call: Call, rule: str, problem: Problem) -> Failed:
     """There was no usable answer."""
     of_call = fault(call, problem.kind, rule, problem.message, fault_class=problem.fault_class)
     return Failed(of_call, output={"error": True, "message": problem.message}, effect=problem.effect)
 
 
-def failed_status(call: Call, rule: str, response: Response) -> Failed:
+def _failed_status(call: Call, rule: str, response: Response) -> Failed:
     """The answer says no."""
     message = f"the answer has status {response.status}"
     of_call = fault(

@@ -166,15 +166,14 @@ def _kept(headers: Mapping[str, str], *, same_origin: bool, body: bool) -> dict[
 async def _hop(request: Request, limits: Limits, progress: _Progress) -> Response:
     url = _parsed(request.url)
     addresses = await _addresses(request, url)
-    for address in addresses[: ADDRESSES_TRIED_MAX - 1]:
-        if address == addresses[-1]:
-            break
+    *earlier, last = addresses
+    for address in earlier[: ADDRESSES_TRIED_MAX - 1]:
         try:
             return await _exchange(request, url, address, limits, progress)
         except _Stop as stop:
             if stop.problem.effect != "none" or stop.problem.fault_class != "transient":
                 raise
-    return await _exchange(request, url, addresses[-1], limits, progress)
+    return await _exchange(request, url, last, limits, progress)
 
 
 async def _addresses(request: Request, url: httpx2.URL) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ import os
 import secrets
 import signal
 import subprocess
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -111,8 +110,7 @@ class Kept:
     def __init__(self, bytes_max: int = KEPT_BYTES_MAX) -> None:
         self._half = bytes_max // 2
         self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_bytes = 0
+        self._tail = bytearray()
         self._size = 0
 
     def add(self, chunk: bytes) -> None:
@@ -122,15 +120,13 @@ class Kept:
         if room > 0:
             self._head += chunk[:room]
             chunk = chunk[room:]
-        if chunk:
-            self._tail.append(chunk)
-            self._tail_bytes += len(chunk)
-            while self._tail_bytes - len(self._tail[0]) >= self._half:
-                self._tail_bytes -= len(self._tail.popleft())
+        self._tail += chunk
+        if len(self._tail) > 2 * self._half:
+            del self._tail[: len(self._tail) - self._half]
 
     def stream(self) -> Stream:
         """What has been kept so far."""
-        return Stream(bytes(self._head), b"".join(self._tail)[-self._half :], self._size)
+        return Stream(bytes(self._head), bytes(self._tail[-self._half :]), self._size)
 
 
 async def run(

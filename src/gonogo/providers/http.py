@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gonogo.provider import Call, Context, Done, Outcome, Provider
+from gonogo.provider import Call, Context, Done, Failed, Outcome, Provider
 from gonogo.providers import _exchange, _http
 from gonogo.providers._issues import are_issues, as_issues
 
@@ -47,11 +47,9 @@ async def run(call: Call, context: Context) -> Outcome:
         allow_private=config.allow_private,
     )
     limits = _http.Limits(call.timeout_s or DEFAULT_TIMEOUT_S, body_bytes_max=config.max_response_bytes)
-    response = await _http.send(request, limits)
-    if isinstance(response, _http.Problem):
-        return _exchange.failed(call, _RULE, response)
-    if not _exchange.is_success(response):
-        return _exchange.failed_status(call, _RULE, response)
+    response = await _exchange.answered(call, _RULE, request, limits)
+    if isinstance(response, Failed):
+        return response
     output = _exchange.read(response)
     comments = output.get("comments") if isinstance(output, dict) else None
     issues = as_issues(comments, "webhook") if comments and are_issues(comments) else ()

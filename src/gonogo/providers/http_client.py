@@ -109,11 +109,9 @@ async def run(call: Call, context: Context) -> Outcome:
     except _Refused as refused:
         return Failed(fault(call, refused.kind, _RULE, str(refused)))
     limits = _http.Limits(call.timeout_s or DEFAULT_TIMEOUT_S, body_bytes_max=config.max_response_bytes)
-    response = await _http.send(request, limits)
-    if isinstance(response, _http.Problem):
-        return _exchange.failed(call, _RULE, response)
-    if not _exchange.is_success(response):
-        return _exchange.failed_status(call, _RULE, response)
+    response = await _exchange.answered(call, _RULE, request, limits)
+    if isinstance(response, Failed):
+        return response
     if file is not None:
         return await _written(call, file, response)
     return await _read(call, context, response)
