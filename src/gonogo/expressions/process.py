@@ -129,13 +129,13 @@ class Child:
         reply: Reply | None = None
         while left:
             left = self._write_some(left)
-            if left and (reply := self._pause([], [self._to_child], limits_s)):
+            if left and (reply := self._pause(self._to_child, True, limits_s)):
                 return reply
         buffer = bytearray()
         while (reply := self._read(buffer)) is None:
             if self._spinning():
                 os.sched_yield()
-            elif reply := self._pause([self._from_child], [], limits_s):
+            elif reply := self._pause(self._from_child, False, limits_s):
                 return reply
         return reply
 
@@ -228,15 +228,12 @@ class Child:
             return min(since + limits_s[run] + self._grace_s, last) - now
         return min(since + LOADING_S, last) - now
 
-    def _pause(self, reads: list[int], writes: list[int], limits_s: Sequence[float]) -> Died | None:
+    def _pause(self, descriptor: int, writing: bool, limits_s: Sequence[float]) -> Died | None:
         left_s = self._left_s(limits_s)
         if left_s <= 0:
             return self._died(hung=True)
         waiting = select.poll()  # select() can't watch descriptors over 1023
-        for descriptor in reads:
-            waiting.register(descriptor, select.POLLIN)
-        for descriptor in writes:
-            waiting.register(descriptor, select.POLLOUT)
+        waiting.register(descriptor, select.POLLOUT if writing else select.POLLIN)
         waiting.poll(max(1, int(min(left_s, LOOK_EVERY_S) * 1000)))
         return None
 
