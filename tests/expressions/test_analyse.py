@@ -11,7 +11,7 @@ from gonogo.expressions.analyse import KNOWN_NAMES, ExpressionProblem, Reading, 
 
 def read(source: str) -> Reading:
     """As a condition; the kind makes no difference."""
-    return analyse(source, "condition")
+    return analyse(source)
 
 
 @pytest.mark.parametrize(

@@ -94,12 +94,12 @@ def test_names_keep_the_values_they_had_when_asked() -> None:
 
     steps = {"a": 1, "b": 2}
     live = {"outputs": MappingProxyType(steps), "branch": "main", "outputs_history": MappingProxyType({})}
-    named = Captured(live, analyse("outputs.a + branch", "value"))
-    dynamic = Captured(live, analyse("outputs[branch]", "value"))
+    named = Captured(live, analyse("outputs.a + branch"))
+    dynamic = Captured(live, analyse("outputs[branch]"))
     for each in (named, dynamic):
         each.freeze()
     steps["a"], live["branch"] = 10, "other"
     steps["main"] = 5
     assert (named["outputs"]["a"], named["branch"]) == (1, "main")
     assert "main" not in dynamic["outputs"]
-    assert Captured(live, analyse("outputs.a", "value"))["outputs"]["a"] == 10
+    assert Captured(live, analyse("outputs.a"))["outputs"]["a"] == 10

@@ -21,7 +21,7 @@ PLAN = Plan(
         "fix": Step("fix", "noop"),
         "late": Step("late", "noop", on=("pr_closed",)),
     },
-    expressions=(Expression(SOURCE, "condition", analyse(SOURCE, "condition")),),
+    expressions=(Expression(SOURCE, "condition", analyse(SOURCE)),),
 )
 BUSY = Fault(kind="http.status", fault_class="transient", rule_id="x/busy", message="busy")
 

@@ -77,7 +77,7 @@ class Expressions:
         all.
         """
         try:
-            reading = self._readings.get(source) or analyse(source, kind)
+            reading = self._readings.get(source) or analyse(source)
         except ExpressionProblem as problem:
             self._report("expression.syntax", problem.message, use, problem.line, problem.column)
             return None

@@ -49,17 +49,12 @@ class Reading(msgspec.Struct, frozen=True):
     dynamic: tuple[str, ...] = ()
 
 
-def analyse(source: str, kind: Kind) -> Reading:
+@lru_cache(maxsize=2048)
+def analyse(source: str) -> Reading:
     """Read `source`; raises ExpressionProblem for blank text, templates and absurd nesting or length.
 
     All kinds accept the same text: one expression, or a statement body (engine spec B.7 D, B.8 D).
     """
-    del kind
-    return _analysed(source)
-
-
-@lru_cache(maxsize=2048)
-def _analysed(source: str) -> Reading:
     refuse_what_is_no_expression(source)
     root = parse(source)
     if all(child.type == "comment" for child in root.children):

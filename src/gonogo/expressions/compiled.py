@@ -76,7 +76,7 @@ class Functions:
 def _read(number: int, source: str, hints: Reading | None) -> Compiled:
     try:
         # A reading without names costs little to make again, and may be a blank.
-        reading = hints if hints is not None and hints.names else analyse(source, "value")
+        reading = hints if hints is not None and hints.names else analyse(source)
         shaped = shape(source)
     except ExpressionProblem as problem:
         failure = Failure("syntax", problem.message, problem.line, problem.column)

@@ -102,7 +102,7 @@ class Evaluations:
     ) -> Result:
         """Evaluate one text for a provider. Raises SandboxError."""
         default_s = self.limits.condition_s if kind == "condition" else self.limits.script_s
-        held = Captured(names, _reading(source, kind))
+        held = Captured(names, _reading(source))
         request = Request(source, kind, held, limit_s or default_s)  # type: ignore[arg-type]
         self._held[id(held)] = held
         try:
@@ -195,9 +195,9 @@ class Evaluations:
         return frame
 
 
-def _reading(source: str, kind: str) -> Reading:
+def _reading(source: str) -> Reading:
     try:
-        return analyse(source, kind)  # type: ignore[arg-type]
+        return analyse(source)
     except ExpressionProblem:
         return Reading()  # the sandbox says what is wrong with it
 
