@@ -15,7 +15,6 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -171,23 +170,11 @@ def types_page() -> str:
     return "\n\n".join(["# Step types", NOTE, lead, *map(provider_part, providers())]) + "\n"
 
 
-def command_group() -> Any:
-    """The click group behind the `gonogo` command."""
-    import click
-
-    module = importlib.import_module("gonogo.cli.main")
-    groups = [thing for thing in vars(module).values() if isinstance(thing, click.Group)]
-    made = [
-        vars(module)[name]() for name in ("group", "build", "command") if callable(vars(module).get(name))
-    ]
-    return next(thing for thing in [*groups, *made] if isinstance(thing, click.Group))
-
-
 def verbs() -> dict[str, Any]:
     """Every verb with its click command, in the order of `--help`."""
     import click
 
-    group = command_group()
+    group = importlib.import_module("gonogo.cli.group").Verbs()
     context = click.Context(group, info_name="gonogo")
     found = {name: group.get_command(context, name) for name in group.list_commands(context)}
     return {name: command for name, command in found.items() if command is not None and not command.hidden}
@@ -215,20 +202,11 @@ def command_page() -> str:
     return "\n\n".join(["# Command line", NOTE, lead, *parts]) + "\n"
 
 
-# page → what must be importable for it, and its writer
-PAGES: Mapping[str, tuple[str, Callable[[], str]]] = {
-    "yaml.md": ("gonogo.config.schema", yaml_page),
-    "step-types.md": ("gonogo.providers.table", types_page),
-    "command-line.md": ("gonogo.cli.main", command_page),
+PAGES: Mapping[str, Callable[[], str]] = {
+    "yaml.md": yaml_page,
+    "step-types.md": types_page,
+    "command-line.md": command_page,
 }
-
-
-def can_be_written(page: str) -> bool:
-    """Whether the code that a page tells of is there."""
-    try:
-        return find_spec(PAGES[page][0]) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def main() -> int:
@@ -237,8 +215,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1 when a page is not up to date")
     check = parser.parse_args().check
     stale = 0
-    for page in filter(can_be_written, PAGES):
-        text, path = PAGES[page][1](), FOLDER / page
+    for page, write in PAGES.items():
+        text, path = write(), FOLDER / page
         if path.exists() and path.read_text() == text:
             continue
         stale += 1

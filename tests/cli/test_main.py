@@ -10,12 +10,13 @@ import click
 import pytest
 from tests.cli.conftest import COMMAND, process
 
-from gonogo.cli.main import VERBS, group, help_text
+from gonogo.cli.group import Verbs
+from gonogo.cli.verbs import VERBS, help_text
 
 
 def test_every_verb_in_the_table_has_a_command() -> None:
     """Loaded by name, with the verb's name and help."""
-    verbs = group()
+    verbs = Verbs()
     context = click.Context(verbs)
     assert verbs.list_commands(context) == list(VERBS)
     for name in VERBS:
@@ -31,7 +32,7 @@ def test_help_names_every_verb(tmp_path: Path) -> None:
     assert quick.out == help_text()
     assert quick.code == 0
     assert process(cwd=tmp_path).out == quick.out
-    assert group().get_help(click.Context(group())) == help_text().rstrip()
+    assert Verbs().get_help(click.Context(Verbs())) == help_text().rstrip()
 
 
 def test_help_imports_nothing_slow() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from gonogo.cli.main import group
+from gonogo.cli.group import Verbs
 from gonogo.cli.options import REPORTS, pairs, words
 from gonogo.errors import UsageError
 from gonogo.report.formats import NAMES
@@ -35,8 +35,8 @@ def test_the_formats_are_those_of_the_reports() -> None:
 
 def test_run_has_the_options_of_the_contract_and_no_others() -> None:
     """Short names only where listed."""
-    context = click.Context(group())
-    command = group().get_command(context, "run")
+    context = click.Context(Verbs())
+    command = Verbs().get_command(context, "run")
     assert command is not None
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     names = {name for option in options for name in option.opts}

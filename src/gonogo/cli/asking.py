@@ -5,9 +5,11 @@ A question is read in a thread, because reading blocks; a run that ends meanwhil
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -30,8 +32,6 @@ class Person:
     """
 
     def __init__(self, output: Output, progress: Progress, stdin: TextIO | None = None) -> None:
-        import asyncio
-
         self._output = output
         self._progress = progress
         self._stdin = stdin if stdin is not None else sys.stdin
@@ -110,9 +110,6 @@ def _settings_kept(stdin: TextIO) -> Iterator[None]:
 
 async def _in_thread(read: Callable[[], str | None]) -> str | None:
     """A daemon thread, which the process needn't wait for when the run ends before an answer comes."""
-    import asyncio
-    import threading
-
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[str | None] = loop.create_future()
 

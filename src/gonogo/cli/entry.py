@@ -15,7 +15,6 @@ from gonogo import errors
 from gonogo.cli.group import Verbs
 from gonogo.cli.session import Session
 
-INTERRUPTED = 130
 _SHORTAGES = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 )
@@ -56,7 +55,7 @@ def run(arguments: Sequence[str], session: Session | None = None) -> int:
 
 
 def _interrupted(session: Session) -> int:
-    return _end(session, "interrupted", "interrupted", None, INTERRUPTED)
+    return _end(session, "interrupted", "interrupted", None, errors.Interrupted.exit_code)
 
 
 def _end(session: Session, code: str, message: str, advice: str | None, exit_code: int, **more: Any) -> int:

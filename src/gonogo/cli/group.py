@@ -6,19 +6,13 @@ from importlib import import_module
 
 import click
 
-from gonogo.cli.main import VERBS, help_text
-
-
-def version() -> str:
-    """gonogo's version; asking the installed package is slow, so only who shows it does."""
-    from importlib.metadata import version as installed
-
-    return installed("gonogo")
+from gonogo import __version__
+from gonogo.cli.verbs import VERBS, help_text
 
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        click.echo(f"gonogo {version()}")
+        click.echo(f"gonogo {__version__}")
         context.exit()
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gonogo.cli.session import Session
-from gonogo.errors import ConfigError, Problem, UsageError
+from gonogo.errors import Problem, UsageError
 
 if TYPE_CHECKING:
     from gonogo.app import Ahead
@@ -111,6 +111,3 @@ def _short(path: Path) -> Path:
         return path.relative_to(_here())
     except ValueError:
         return path
-
-
-__all__ = ["ConfigError", "checked_steps", "config_path", "load", "tell_warnings"]

@@ -1,69 +1,20 @@
-"""Where the `gonogo` command starts: the table of verbs, and the way in and out of the process.
+"""Where the `gonogo` command starts: the way in and out of the process.
 
-Nothing slow is imported here, so that `gonogo --help` costs little more than Python itself. What a verb does is
-in `verbs/`; what becomes of errors is in `entry.py`.
+Nothing slow is imported here, so that `gonogo --help` costs little more than Python itself. The verbs are in
+`verbs/`; what becomes of errors is in `entry.py`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from gonogo.cli import process
-
-if TYPE_CHECKING:
-    import click
+from gonogo.cli.verbs import help_text
 
 INTERRUPTED = 130
 FAILED = 70
-VERBS = MappingProxyType(
-    {
-        "init": "Write a working gonogo.yaml to start from.",
-        "run": "Run the workflow and print the verdict.",
-        "validate": "Find every mistake in a workflow file; run nothing.",
-        "plan": "Show what would run for this event, and why; run nothing.",
-        "runs": "List the runs, newest first.",
-        "show": "Show one run: steps, reasons, issues, what it waits for.",
-        "resume": "Go on with a run after a crash, a failure or a hold.",
-        "answer": "Answer what a run waits for, and go on.",
-        "cancel": "Ask a run to stop.",
-        "schema": "Print the JSON schema of workflow files, for editors.",
-        "providers": "List the step types and their keys.",
-        "doctor": "Check that everything a run needs is there.",
-    }
-)
-"""Every verb with what it does, in the order of `--help`."""
-
-_HELP = """\
-Usage: gonogo [OPTIONS] COMMAND [ARGS]...
-
-  Runs workflows of YAML under fault management: GO, NO-GO or HOLD.
-
-Options:
-  --version  Show the version and end.
-  --help     Show this message and end.
-
-Commands:
-{verbs}
-
-Exit codes: 0 GO, 1 NO-GO, 2 wrong command line or workflow file, 3 HOLD,
-70 a bug in gonogo, 130 interrupted. More on each verb: gonogo VERB --help
-"""
-
-
-def help_text() -> str:
-    """What `gonogo --help` prints."""
-    width = max(map(len, VERBS))
-    return _HELP.format(verbs="\n".join(f"  {name:<{width}}  {does}" for name, does in VERBS.items()))
-
-
-def group() -> click.Group:
-    """The click group behind the command, for documentation and tests."""
-    from gonogo.cli.group import Verbs
-
-    return Verbs()
 
 
 def main() -> NoReturn:

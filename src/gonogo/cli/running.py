@@ -18,6 +18,22 @@ SOURCE_BYTES_MAX = 2 * 1024 * 1024
 """A larger file isn't searched for comments that turn issues off."""
 
 
+def find(session: Session, runs_dir: Path, run: str) -> str:
+    """The id of the run that was named on the command line. Raises UsageError."""
+    from gonogo.app import Options, find_run
+
+    run_id = find_run(run, Options(runs=runs_dir))
+    session.journal = journal_file(runs_dir, run_id)
+    return run_id
+
+
+def journal_file(runs_dir: Path, run_id: str) -> Path:
+    """Where the journal of a run is."""
+    from gonogo.journal.jsonl import JOURNAL
+
+    return runs_dir / run_id / JOURNAL
+
+
 def hosted(
     session: Session,
     runs_dir: Path,
@@ -38,26 +54,13 @@ def hosted(
         return work(
             Options(
                 runs=runs_dir,
-                ask=_LatePerson(lambda: Person(session.output, progress)),
+                ask=Person(session.output, progress),
                 sinks=(heard.see, progress.see, _Journal(session, runs_dir)),
                 log=progress.log,
                 signals=True,
                 **options,
             )
         )
-
-
-class _LatePerson:
-    """Made at the first question, inside of the event loop."""
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._person: Any = None
-
-    async def __call__(self, question: Any) -> str | None:
-        self._person = self._person or self._make()
-        answer: str | None = await self._person(question)
-        return answer
 
 
 class _Journal:
@@ -69,7 +72,7 @@ class _Journal:
 
     def __call__(self, record: Record) -> None:
         if self._session.journal is None and (run_id := getattr(record.event, "run_id", None)):
-            self._session.journal = self._runs_dir / run_id / "journal.jsonl"
+            self._session.journal = journal_file(self._runs_dir, run_id)
 
 
 def print_report(session: Session, runs_dir: Path, run_id: str, notes: Sequence[str] = ()) -> int:

@@ -27,11 +27,10 @@ def COMMAND(session: Session, /, run: str, step: str, text: str, runs_dir: Path)
     STEP is a step's name, name@scope for an item of a list, or child.step for a workflow within. For a call in doubt
     TEXT says what became of it: done, again or failed. TEXT - is read from standard input.
     """
-    from gonogo.app import Options, answer_run, find_run
-    from gonogo.cli.running import hosted, print_report
+    from gonogo.app import answer_run
+    from gonogo.cli.running import find, hosted, print_report
 
-    run_id = find_run(run, Options(runs=runs_dir))
-    session.journal = runs_dir / run_id / "journal.jsonl"
+    run_id = find(session, runs_dir, run)
     name, _, scope = step.partition("@")
     given = _text(text)
     result = hosted(

@@ -24,11 +24,10 @@ def COMMAND(session: Session, /, run: str, runs_dir: Path) -> int:  # noqa: N802
     RUN is an id, the beginning of one, or last. A run in another process ends within two seconds, its cleanup aside;
     twice, and cleanup stops too. Ends with 0 when the run is told or ended.
     """
-    from gonogo.app import Options, cancel_run, find_run
-    from gonogo.cli.running import hosted, print_report
+    from gonogo.app import cancel_run
+    from gonogo.cli.running import find, hosted, print_report
 
-    run_id = find_run(run, Options(runs=runs_dir))
-    session.journal = runs_dir / run_id / "journal.jsonl"
+    run_id = find(session, runs_dir, run)
     result = hosted(session, runs_dir, lambda chosen: cancel_run(run_id, by=who(), options=chosen))
     if result is None:
         session.output.say("the process that runs it is told to stop")

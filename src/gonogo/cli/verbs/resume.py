@@ -28,13 +28,12 @@ def COMMAND(session: Session, /, run: str, runs_dir: Path, **given: Any) -> int:
 
     RUN is an id, the beginning of one, or last. What is done stays done; a run that is over stays as it is.
     """
-    from gonogo.app import Options, find_run, resume_run
-    from gonogo.cli.running import hosted, print_report
+    from gonogo.app import resume_run
+    from gonogo.cli.running import find, hosted, print_report
 
     env = options.pairs(given["env"], "--env")
     session.secrets.update(env)
-    run_id = find_run(run, Options(runs=runs_dir))
-    session.journal = runs_dir / run_id / "journal.jsonl"
+    run_id = find(session, runs_dir, run)
     result = hosted(
         session, runs_dir, lambda chosen: resume_run(run_id, chosen), env=env, message=given["message"]
     )

@@ -32,11 +32,10 @@ def COMMAND(session: Session, /, run: str, runs_dir: Path, records: bool) -> int
 
     RUN is an id, the beginning of one, or last. Ends with 0: the run's verdict is in the text.
     """
-    from gonogo.app import Options, find_run, open_run
-    from gonogo.cli.running import print_report
+    from gonogo.app import Options, open_run
+    from gonogo.cli.running import find, print_report
 
-    run_id = find_run(run, Options(runs=runs_dir))
-    session.journal = runs_dir / run_id / "journal.jsonl"
+    run_id = find(session, runs_dir, run)
     if not records:
         print_report(session, runs_dir, run_id)
         return 0
