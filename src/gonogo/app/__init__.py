@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from gonogo.app.loading import load, loads, with_limits
     from gonogo.app.looking import find_run, list_runs, open_run
     from gonogo.app.options import RUNS_DIR, Options, Start, Summary
-    from gonogo.app.parts import runs_in
     from gonogo.app.requests import answer_run, cancel_run
     from gonogo.app.running import resume_run, resume_run_async, start_run, start_run_async
     from gonogo.hosts.base import RunResult
 
 __all__ = [
     "RUNS_DIR", "Ahead", "Options", "RunResult", "Start", "Summary", "answer_run", "cancel_run", "find_run",
-    "list_runs", "load", "loads", "open_run", "resume_run", "resume_run_async", "runs_in", "start_run",
+    "list_runs", "load", "loads", "open_run", "resume_run", "resume_run_async", "start_run",
     "start_run_async", "with_limits",
 ]  # fmt: skip
 
@@ -32,7 +31,6 @@ _HOMES = MappingProxyType(
         "gonogo.app.loading": ("load", "loads", "with_limits"),
         "gonogo.app.looking": ("find_run", "list_runs", "open_run"),
         "gonogo.app.options": ("RUNS_DIR", "Options", "Start", "Summary"),
-        "gonogo.app.parts": ("runs_in",),
         "gonogo.app.requests": ("answer_run", "cancel_run"),
         "gonogo.app.running": ("resume_run", "resume_run_async", "start_run", "start_run_async"),
         "gonogo.hosts.base": ("RunResult",),

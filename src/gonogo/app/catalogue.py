@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gonogo.app.parts import built_in_table, new_sandbox
@@ -82,10 +81,3 @@ def evaluate_once(source: str) -> Any:
     finally:
         sandbox.close()
     return result.value if isinstance(result, Value) else None
-
-
-def journal_file(runs_dir: Path, run_id: str) -> Path:
-    """Where the journal of a run is."""
-    from gonogo.journal.jsonl import JOURNAL
-
-    return runs_dir / run_id / JOURNAL

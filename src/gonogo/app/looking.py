@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gonogo.app.options import Options, Summary
-from gonogo.app.parts import runs_in
+from gonogo.app.options import Options, Summary, runs_in
 from gonogo.core.decisions import Finished
 from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError, UsageError

@@ -48,6 +48,15 @@ class Options:
     ahead: Ahead | None = None
 
 
+def runs_in(options: Options) -> Runs:
+    """The place that keeps the runs."""
+    if isinstance(options.runs, str | Path):
+        from gonogo.journal.jsonl import JsonlRuns
+
+        return JsonlRuns(options.runs, durability=options.durability)
+    return options.runs
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """What a run is started with; all of it goes into its first record.

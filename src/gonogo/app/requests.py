@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gonogo.app.options import Options
-from gonogo.app.parts import runs_in
+from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking, go_on_async
 from gonogo.core import lifecycle
 from gonogo.core.events import AnswerGiven, CancelAsked, RunStarted

@@ -8,8 +8,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gonogo.app.options import Options, Start
-from gonogo.app.parts import runs_in
+from gonogo.app.options import Options, Start, runs_in
 from gonogo.app.wiring import first_record_of, redactor_for, surroundings, surroundings_again
 from gonogo.core.plan import Plan
 from gonogo.hosts.base import RunResult
