@@ -1,6 +1,4 @@
-"""Workflow files to plans: `load(path, …)` and `loads(text, …)` give a `Loaded`, `find_config(start)` a
-`Found`.
-"""
+"""Workflow files to plans: `load(path, …)` and `loads(text, …)` give a `Loaded`, `find_config(start)` a `Found`."""
 
 from gonogo.config.files import Found, find_config
 from gonogo.config.loader import Loaded, load, loads

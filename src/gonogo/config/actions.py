@@ -1,6 +1,4 @@
-"""on_success, on_fail and on_finish as the core has them: targets, arguments, retries, transitions (spec C.9,
-C.10).
-"""
+"""on_success, on_fail and on_finish as the core has them: targets, arguments, retries, transitions (spec C.9, C.10)."""
 
 from __future__ import annotations
 

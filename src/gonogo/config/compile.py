@@ -199,9 +199,7 @@ def with_digest(plan: Plan, expressions: Expressions) -> Plan:
 
 
 def digest_of(plan: Plan) -> str:
-    """sha256 of the plan as JSON with sorted keys, beside the order of its steps (which decides the order of
-    work).
-    """
+    """sha256 of the plan as JSON with sorted keys, beside the order of its steps (which decides the order of work)."""
     bare = msgspec.structs.replace(plan, digest="")
     text = msgspec.json.encode([bare, list(plan.steps)], order="sorted")
     return f"sha256:{hashlib.sha256(text).hexdigest()}"

@@ -1,5 +1,4 @@
-"""A step as it was read: its engine keys and its type's keys, each checked against their model, and where it
-stands.
+"""A step as it was read: its engine keys and its type's keys, each checked against their model, and where it stands.
 
 Which step is meant, in what order and with what effect is settled later, when all steps are known.
 """
@@ -42,9 +41,7 @@ class Providers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A step that could be read. `config` holds the type's own keys as written; `model` them checked, if they
-    pass.
-    """
+    """A step that could be read. `config` holds the type's own keys as written; `model` them checked, if they pass."""
 
     name: str
     line: int

@@ -1,5 +1,4 @@
-"""The table of a plan's expressions: each source once, with what it reads, checked for everything that can be
-known.
+"""The table of a plan's expressions: each source once, with what it reads, checked for everything that can be known.
 
 Names are checked here by reading the text; whether it compiles is asked of the sandbox once, for all of them.
 Where a source is used several times its problems are reported at each use.
@@ -73,9 +72,7 @@ class Expressions:
         return self._index.setdefault((source, kind), len(self._made))
 
     def check(self, source: str, kind: Kind, use: Use) -> Reading | None:
-        """Report what is wrong with `source` without keeping it in the plan. None when it can't be read at
-        all.
-        """
+        """Report what is wrong with `source` without keeping it in the plan. None when it can't be read at all."""
         try:
             reading = self._readings.get(source) or analyse(source)
         except ExpressionProblem as problem:

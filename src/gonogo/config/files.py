@@ -34,9 +34,7 @@ class Found:
 
 
 def find_config(start: Path | str) -> Found:
-    """The nearest workflow file from the folder `start` up to the git root. Raises UsageError when there is
-    none.
-    """
+    """The nearest workflow file from the folder `start` up to the git root. Raises UsageError when there is none."""
     folder = Path(os.path.abspath(start))
     root = project_root(folder)
     while True:

@@ -36,9 +36,7 @@ class Source:
 
 @dataclass(slots=True, eq=False)
 class Scalar:
-    """A text, number, boolean or null. `text` is as YAML read it; `style` is the quote or block sign, or
-    empty.
-    """
+    """A text, number, boolean or null. `text` is as YAML read it; `style` is the quote or block sign, or empty."""
 
     value: Any
     text: str

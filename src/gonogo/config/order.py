@@ -1,5 +1,4 @@
-"""What concerns several steps: cycles, loops without a budget, what is read before it can be there, fan-out
-surprises.
+"""What concerns several steps: cycles, loops without a budget, what is read before it can be there, fan-out surprises.
 
 Graphs are read with `components.py`, so that ten thousand steps cost little.
 """
@@ -129,9 +128,7 @@ def _bounded(step: Step) -> bool:
 
 
 def check_reads(order: Order, uses: list[tuple[Use, Reading]], notes: Collector) -> None:
-    """Outputs that are read: the step must exist and be ordered before or beneath the reader (semantics.md
-    10).
-    """
+    """Outputs that are read: the step must exist and be ordered before or beneath the reader (semantics.md 10)."""
     for use, reading in uses:
         for path in reading.paths:
             if len(path) > 1 and path[0] in _OUTPUT_NAMES and isinstance(path[1], str):

@@ -90,9 +90,7 @@ class StepCompiler:
         }
 
     def _if(self, draft: Draft) -> tuple[int | None, bool]:
-        """The position of `if`, and whether it replaces the gate (semantics.md 5). Empty text is no
-        condition.
-        """
+        """The position of `if`, and whether it replaces the gate (semantics.md 5). Empty text is no condition."""
         source = draft.engine.if_
         path = (*draft.path, "if")
         if source is None:

@@ -1,5 +1,4 @@
-"""Templates in a config: syntax, unknown filters, what they read, and text from outside that would reach a
-shell.
+"""Templates in a config: syntax, unknown filters, what they read, and text from outside that would reach a shell.
 
 The template engine is slow to import, so it is asked only about texts that hold a tag at all.
 """

@@ -124,9 +124,7 @@ def report(
 def _resolved(
     root: Node, path: Path, loc: tuple[str | int, ...], *, keep_last: bool
 ) -> tuple[str | int, ...]:
-    """The path in the file for pydantic's `loc`, which also names alternatives of unions and spelled-out
-    items.
-    """
+    """The path in the file for pydantic's `loc`, which also names alternatives of unions and spelled-out items."""
     node, found = walk(root, path), [*path]
     for index, part in enumerate(loc):
         below = child(node, part)

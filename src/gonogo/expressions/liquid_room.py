@@ -1,5 +1,4 @@
-"""The Liquid dialect of gonogo: which tags and filters there are, how values are written, and what bounds a
-rendering.
+"""The Liquid dialect of gonogo: which tags and filters there are, how values are written, and what bounds a rendering.
 
 Imported by `template.py` alone and only when a template is met, because Liquid costs tens of milliseconds.
 Templates read no files, no clock and no attributes: only keys of objects, indexes of lists, `size`, `first`

@@ -86,8 +86,7 @@ def _names_of(plain: PlainTemplate) -> Reading:
 
 
 def unescaped(text: str) -> list[str]:
-    """Dotted paths that output tags write without `shell_escape` as the last filter, in order; raises
-    TemplateProblem.
+    """Dotted paths that output tags write without `shell_escape` as the last filter, in order; raises TemplateProblem.
 
     Numbers are harmless. Names assigned in the template are listed too, since they may hold data.
     """

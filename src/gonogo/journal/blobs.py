@@ -1,5 +1,4 @@
-"""Large values of a run, kept beside its journal under the hash of their content, so that records and state
-stay small.
+"""Large values of a run, kept beside its journal under the hash of their content, so that records and state stay small.
 
     {"$blob": "sha256:<64 hex digits>", "bytes": 300123, "preview": "the first characters"}
 
@@ -57,9 +56,7 @@ def reference(value: Any, data: bytes) -> dict[str, Any]:
 
 
 class FileBlobs(Blobs):
-    """Blobs as files `<folder>/<hex digest>`. Written whole by rename; durable when the writer's `sync` is
-    called.
-    """
+    """Blobs as files `<folder>/<hex digest>`. Written whole by rename; durable when the writer's `sync` is called."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

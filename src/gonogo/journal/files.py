@@ -71,9 +71,7 @@ def _nearest_folder(path: Path) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder, and those around it, for this user alone; one that is there stays as it is. Raises
-    OSError.
-    """
+    """Create a folder, and those around it, for this user alone; one that is there stays as it is. Raises OSError."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -93,9 +91,7 @@ def real_folder(path: Path) -> None:
 
 
 def open_file(path: Path, flags: int) -> int:
-    """A descriptor for a private file, never through a symbolic link and never of a pipe or device. Raises
-    OSError.
-    """
+    """A descriptor for a private file, never through a symbolic link and never of a pipe or device. Raises OSError."""
     descriptor = os.open(path, flags | _SAFE | os.O_NONBLOCK, FILE_MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

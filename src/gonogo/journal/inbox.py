@@ -1,5 +1,4 @@
-"""How another process reaches a run: small files that its host takes in, journals as events, and then
-removes.
+"""How another process reaches a run: small files that its host takes in, journals as events, and then removes.
 
 `gonogo answer` and `gonogo cancel` work on a run that is running (its host looks here), on one that is parked
 and on one that crashed (taken in when it is resumed). A request is never acted on twice: its id goes into the
@@ -51,9 +50,7 @@ class FileInbox(Inbox):
         return request_id
 
     def take(self, seen: Collection[str] = ()) -> list[Request]:
-        """Requests in their order, without those the journal has `seen` (these are removed). Raises
-        JournalError.
-        """
+        """Requests in their order, without those the journal has `seen` (these are removed). Raises JournalError."""
         found = []
         for request_id in self._ids():
             if request_id in seen:
@@ -85,9 +82,7 @@ class FileInbox(Inbox):
         return sorted(name.removesuffix(".json") for name in ready)
 
     def _after_the_last(self) -> int:
-        """Nanoseconds of Unix time, yet later than any request that waits, should the clock have been set
-        back.
-        """
+        """Nanoseconds of Unix time, yet later than any request that waits, should the clock have been set back."""
         waiting = [int(number) for name in self._ids() if (number := name.partition("-")[0]).isdecimal()]
         return max([time.time_ns(), *(number + 1 for number in waiting)])
 

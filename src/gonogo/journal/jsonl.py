@@ -86,9 +86,7 @@ class JsonlRuns(Runs):
         return journal
 
     def read(self, run_id: str) -> Loaded:
-        """The records of a run, changing nothing; works while another process writes it. Raises
-        JournalError.
-        """
+        """The records of a run, changing nothing; works while another process writes it. Raises JournalError."""
         path = self._known(run_id) / JOURNAL
         with files.system_errors("read", path):
             data = files.read_file(path)
@@ -167,8 +165,7 @@ class JsonlJournal(RunJournal):
         self._closed = False
 
     def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
-        """Add a batch with one write. With `sync` (or durability every) it survives a power cut when this
-        returns.
+        """Add a batch with one write. With `sync` (or durability every) it survives a power cut when this returns.
 
         Raises:
             JournalError: it can't be written (nothing of the batch is in the file then) or not be made

@@ -21,9 +21,7 @@ __all__ = ["Parsed", "parse"]
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The records of a journal; `whole_bytes` is where they end, `torn` what follows: part of a line, or
-    nothing.
-    """
+    """The records of a journal; `whole_bytes` is where they end, `torn` what follows: part of a line, or nothing."""
 
     records: list[Record]
     whole_bytes: int

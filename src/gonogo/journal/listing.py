@@ -65,9 +65,7 @@ _decode_first = msgspec.json.Decoder(_First).decode
 
 
 def summaries(runs: JsonlRuns) -> list[Summary]:
-    """Every run in the folder, the latest first; runs that began in the same millisecond by id. Raises
-    JournalError.
-    """
+    """Every run in the folder, the latest first; runs that began in the same millisecond by id. Raises JournalError."""
     found = [summary(runs, run_id) for run_id in runs.ids()]
     return sorted(found, key=lambda one: (-one.started_at_ms, one.run_id))
 

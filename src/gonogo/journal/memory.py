@@ -98,9 +98,7 @@ class MemoryRuns(Runs):
         return MemoryJournal(run_id, run)
 
     def reopen(self, run_id: str) -> MemoryJournal:
-        """Go on with a run. Raises RunLocked while its writer isn't closed, JournalError when there is
-        none.
-        """
+        """Go on with a run. Raises RunLocked while its writer isn't closed, JournalError when there is none."""
         run = self._known(run_id)
         if run.writer is not None:
             raise RunLocked(f"run {run_id} is being written", advice="close its journal first")

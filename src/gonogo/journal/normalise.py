@@ -1,5 +1,4 @@
-"""Makes every value JSON before the core sees it, so that what a run saw and what its journal says are the
-same.
+"""Makes every value JSON before the core sees it, so that what a run saw and what its journal says are the same.
 
 The rules (one JSON round trip; values that would not come back equal are refused, with the path to them):
 

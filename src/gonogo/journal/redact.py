@@ -66,9 +66,7 @@ def secrets_in(environment: Mapping[str, str], endings: Iterable[str] = SECRET_E
 
 
 class Redactor:
-    """Masks a set of secrets in texts and JSON values. `secrets` maps names to values; only values are looked
-    for.
-    """
+    """Masks a set of secrets in texts and JSON values. `secrets` maps names to values; only values are looked for."""
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
         self._secrets = dict(secrets or {})
@@ -93,8 +91,7 @@ class Redactor:
         return text
 
     def value(self, value: Any) -> Any:
-        """A JSON value with secrets masked in its texts and keys, at any depth; the same object when there
-        are none.
+        """A JSON value with secrets masked in its texts and keys, at any depth; the same object when there are none.
 
         Values that aren't JSON are masked as far as they are made of JSON's types; other parts are left
         alone.
@@ -107,9 +104,7 @@ class Redactor:
         return self._masked(value, 0)
 
     def _compile(self) -> None:
-        """Plain searches for each needle come first: on text without secrets they beat one pattern
-        tenfold.
-        """
+        """Plain searches for each needle come first: on text without secrets they beat one pattern tenfold."""
         needles = {needle for value in self._secrets.values() for needle in _needles(value)}
         self._pattern = re.compile("|".join(map(re.escape, sorted(needles, key=len, reverse=True))))
         self._needles = _without_longer(needles)
@@ -158,9 +153,7 @@ class Redactor:
 
 
 def _holds_any(text: str, needles: tuple[str, ...]) -> bool:
-    """A loop, because it is twice as fast as `any` with a generator, and this is on the way of every
-    output.
-    """
+    """A loop, because it is twice as fast as `any` with a generator, and this is on the way of every output."""
     for needle in needles:  # noqa: SIM110
         if needle in text:
             return True

@@ -29,8 +29,7 @@ _decode = msgspec.json.Decoder(tuple[AnyDecision, ...]).decode
 
 
 class Difference(Struct, frozen=True, omit_defaults=True):
-    """One decision that isn't what was recorded. `seq` is the record, `position` the decision's place in it,
-    from 0.
+    """One decision that isn't what was recorded. `seq` is the record, `position` the decision's place in it, from 0.
 
     `recorded` or `decided` is None when one side has fewer decisions; `error` is set when deciding broke
     down.

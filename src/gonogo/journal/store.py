@@ -38,9 +38,7 @@ _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What is known of a run. `notes` are warnings for the reader: a torn last line left out, a request
-    refused.
-    """
+    """What is known of a run. `notes` are warnings for the reader: a torn last line left out, a request refused."""
 
     records: list[Record]
     notes: tuple[str, ...] = ()
@@ -66,9 +64,7 @@ class Inbox(Protocol):
         ...
 
     def take(self, seen: Collection[str] = ()) -> list[Request]:
-        """Requests not yet `done`, each with its `request` id set, without those whose ids the journal has
-        `seen`.
-        """
+        """Requests not yet `done`, each with its `request` id set, without those whose ids the journal has `seen`."""
         ...
 
     def done(self, request_id: str) -> None:
@@ -87,9 +83,7 @@ class RunJournal(Protocol):
     inbox: Inbox
 
     def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
-        """Add a batch, all or none; with `sync` it survives a power cut when this returns. Raises
-        JournalError.
-        """
+        """Add a batch, all or none; with `sync` it survives a power cut when this returns. Raises JournalError."""
         ...
 
     def close(self) -> None:

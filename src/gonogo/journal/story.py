@@ -38,8 +38,7 @@ class Line(Struct, frozen=True, omit_defaults=True):
 
 
 def story(records: Iterable[Record], step: str | None = None, scope: str | None = None) -> list[Line]:
-    """What happened to a step (in one scope, or all of them), or without a step everything, in the order it
-    happened.
+    """What happened to a step (in one scope, or all of them), or without a step everything, in the order it happened.
 
     A step's story includes what others decided about it: why it was left out, who routed to it, what stopped
     it.

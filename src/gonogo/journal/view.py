@@ -1,5 +1,4 @@
-"""A run as its readers see it: reports, the web page, the command line and tests all read this, and nothing
-else.
+"""A run as its readers see it: reports, the web page, the command line and tests all read this, and nothing else.
 
 `run_view(records)` folds the state and adds what only the records know (faults of earlier attempts, counts).
 `as_json` is the object that `--format json` prints; the attributes beside it (`plan`, `waiting`) are for
@@ -35,9 +34,7 @@ _CODES = {"GO": GO, "NO-GO": NO_GO, "HOLD": HOLD}
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """One item of a fan-out. `index` counts from 0 in its own fan-out, `scope` names the place among nested
-    ones.
-    """
+    """One item of a fan-out. `index` counts from 0 in its own fan-out, `scope` names the place among nested ones."""
 
     index: int
     scope: str
@@ -100,9 +97,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a person is asked: a hold with its prompt, or a call `in_doubt`. `due_s` on the run's clock, if it
-    ends.
-    """
+    """What a person is asked: a hold with its prompt, or a call `in_doubt`. `due_s` on the run's clock, if it ends."""
 
     step: str
     scope: str
@@ -115,8 +110,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run. `verdict` is None while it is under way or after a crash; `because` names the steps that made
-    it.
+    """A run. `verdict` is None while it is under way or after a crash; `because` names the steps that made it.
 
     `steps` holds the included steps in configuration order, `excluded` why each other one was left out.
     `issues` are the run's own (a refused route, a plan that can't run); those about a step stand with it, too.
@@ -233,9 +227,7 @@ def _item(state: State, node: Node) -> ItemView:
 
 
 def _outcome(node: Node | None, nodes: list[Node]) -> tuple[str, str | None]:
-    """The final outcome, or what is waited for: a person, or (its reason is the stage it is in) the run
-    itself.
-    """
+    """The final outcome, or what is waited for: a person, or (its reason is the stage it is in) the run itself."""
     statuses = {one.status for one in nodes}
     if life.IN_DOUBT in statuses:
         return "in_doubt", next(one.reason for one in nodes if one.status == life.IN_DOUBT)

@@ -58,9 +58,7 @@ class Family:
         return tuple(sorted(member.pid for member in self._look(None)))
 
     def left_behind(self) -> tuple[int, ...]:
-        """Members that outlive the leader, looked for cheaply: asked after each command that ended by
-        itself.
-        """
+        """Members that outlive the leader, looked for cheaply: asked after each command that ended by itself."""
         recent = time.monotonic() - self.started_s < _WINDOW_S
         if not (recent and _has_proc()):
             return self.members()
@@ -103,9 +101,7 @@ class Family:
         return tuple(sorted(killed))
 
     async def gone_within(self, seconds: float, reap: Reap, told: set[int] | None = None) -> bool:
-        """True as soon as no member lives. `told` are those that got TERM; who was born too late for it
-        gets it now.
-        """
+        """True as soon as no member lives. `told` are those that got TERM; who was born too late for it gets it now."""
         with anyio.move_on_after(seconds):
             for pause_s in chain(_POLL_S, repeat(_POLL_S[-1])):
                 reap()
@@ -150,9 +146,7 @@ def marked(environment: Mapping[str, str], token: str) -> str:
 
 
 def _tell_the_rest(members: tuple[int, ...], told: set[int]) -> None:
-    """TERM to those without it. Only once the leader is dead: until then they may be what it cleans up
-    with.
-    """
+    """TERM to those without it. Only once the leader is dead: until then they may be what it cleans up with."""
     for pid in set(members) - told:
         _signal_process(pid, signal.SIGTERM)
         told.add(pid)

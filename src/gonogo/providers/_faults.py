@@ -1,6 +1,4 @@
-"""Faults of providers, put together in one place so that their kinds and rules stay alike (spec C.6 and
-D.1).
-"""
+"""Faults of providers, put together in one place so that their kinds and rules stay alike (spec C.6 and D.1)."""
 
 from __future__ import annotations
 

@@ -84,9 +84,7 @@ class _Stop(Exception):  # noqa: N818 - the name says what happened
 
 @dataclass(slots=True)
 class _Progress:
-    """How far the exchange has come. `sent`: some bytes of a request have left. `hops`: requests before
-    this one.
-    """
+    """How far the exchange has come. `sent`: some bytes of a request have left. `hops`: requests before this one."""
 
     sent: bool = False
     hops: int = 0
@@ -177,9 +175,7 @@ async def _hop(request: Request, limits: Limits, progress: _Progress) -> Respons
 
 
 async def _addresses(request: Request, url: httpx2.URL) -> tuple[str, ...]:
-    """Looked-up addresses that may be connected to; one that may not refuses the URL, whatever the others
-    are.
-    """
+    """Looked-up addresses that may be connected to; one that may not refuses the URL, whatever the others are."""
     try:
         addresses = await resolve(url.host, url.port or _default_port(url))
     except (OSError, UnicodeError) as problem:

@@ -1,5 +1,4 @@
-"""Objects as people print them: `{ok: true, name: 'x y', items: [1, two]}` (spec E.2 rule 4, the lenient
-form).
+"""Objects as people print them: `{ok: true, name: 'x y', items: [1, two]}` (spec E.2 rule 4, the lenient form).
 
 Reads plain values only; anything it isn't sure about it refuses.
 """
@@ -28,9 +27,7 @@ class NotLenient(Exception):  # noqa: N818 - the name says what happened
 
 
 def read_lenient(text: str) -> Any:
-    """The object in this text. Raises NotLenient; a list must hold objects, or any `[word]` in prose would
-    count.
-    """
+    """The object in this text. Raises NotLenient; a list must hold objects, or any `[word]` in prose would count."""
     if len(text) > CHARACTERS_MAX:
         raise NotLenient
     reader = _Reader(text)

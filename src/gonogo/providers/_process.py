@@ -179,9 +179,7 @@ async def _started(command: Command) -> AsyncIterator[tuple[subprocess.Popen[byt
 
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipes and collect the status of one that has just been killed (it takes no more than
-    moments).
-    """
+    """Close the pipes and collect the status of one that has just been killed (it takes no more than moments)."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()

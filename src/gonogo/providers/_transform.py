@@ -1,6 +1,4 @@
-"""The last stages a provider may let its value go through: `transform` (Liquid), then `transform_js`
-(JavaScript).
-"""
+"""The last stages a provider may let its value go through: `transform` (Liquid), then `transform_js` (JavaScript)."""
 
 from __future__ import annotations
 
@@ -15,9 +13,7 @@ from gonogo.providers._output import json_or_text
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """The value (UNSET for JavaScript's undefined) and the changes to memory that were asked for on the
-    way.
-    """
+    """The value (UNSET for JavaScript's undefined) and the changes to memory that were asked for on the way."""
 
     value: Any
     memory: tuple[MemoryOp, ...] = ()

@@ -1,5 +1,4 @@
-"""command: a shell command (spec E.2). Says what its ending means; starting and ending it is
-`_process.py`'s part.
+"""command: a shell command (spec E.2). Says what its ending means; starting and ending it is `_process.py`'s part.
 
 The environment is gonogo's own, under the config's and the step's. Standard input is empty unless `stdin:`
 gives text. What a command leaves running is ended with it; `_family.py` says how far that reaches, and how
@@ -50,9 +49,7 @@ class Config(BaseModel):
 
 
 async def run(call: Call, context: Context) -> Outcome:
-    """Done with what it printed; Failed when it can't start, runs out of time, or ends with another code
-    than 0.
-    """
+    """Done with what it printed; Failed when it can't start, runs out of time, or ends with another code than 0."""
     environment = {**os.environ, "GONOGO_IDEMPOTENCY_KEY": call.key, **call.env}
     problem = too_large(call.config.exec, call.env, environment)
     if problem is not None:

@@ -1,6 +1,4 @@
-"""http: tells another system something (a webhook out, spec E.7). Its answer may hold comments, which
-become issues.
-"""
+"""http: tells another system something (a webhook out, spec E.7). Its answer may hold comments, which become issues."""
 
 from __future__ import annotations
 

@@ -25,9 +25,7 @@ _URL_FIELDS = ("url", "base_url", "path", "params", "query")
 
 
 class Config(BaseModel):
-    """The keys of an http_client step. `url`, or `base_url` with `path`; `{name}` in it comes from
-    `params`.
-    """
+    """The keys of an http_client step. `url`, or `base_url` with `path`; `{name}` in it comes from `params`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

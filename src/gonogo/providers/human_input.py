@@ -1,5 +1,4 @@
-"""human-input: asks a person (spec E.9). With somebody at hand the answer comes at once, else the step
-waits for one.
+"""human-input: asks a person (spec E.9). With somebody at hand the answer comes at once, else the step waits for one.
 
 Where an answer comes from is the host's business. `clean` is what any answer goes through, also one that is
 given to a parked step later. Nothing but control characters is taken out of it.
@@ -47,9 +46,7 @@ async def run(call: Call, context: Context) -> Outcome:
 
 
 def clean(answer: str, *, multiline: bool = True) -> str:
-    """Without control characters (line ends and tabs stay; on one line they are spaces), at most 100 KB of
-    UTF-8.
-    """
+    """Without control characters (line ends and tabs stay; on one line they are spaces), at most 100 KB of UTF-8."""
     kept = answer.encode("utf-8", "replace")[:ANSWER_BYTES_MAX].decode("utf-8", "ignore")
     kept = kept.replace("\r\n", "\n")
     if not multiline:

@@ -1,6 +1,4 @@
-"""script: JavaScript in the run's sandbox, with memory to read and write (spec E.3). It reaches nothing
-outside.
-"""
+"""script: JavaScript in the run's sandbox, with memory to read and write (spec E.3). It reaches nothing outside."""
 
 from __future__ import annotations
 

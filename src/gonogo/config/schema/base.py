@@ -1,5 +1,4 @@
-"""What all nouns share: strict types, no unknown keys, free `x-` keys, and the few shorthands YAML authors
-have.
+"""What all nouns share: strict types, no unknown keys, free `x-` keys, and the few shorthands YAML authors have.
 
 A shorthand (one text for a list of one, a name for `{step: name}`) is spelled out before validation, so each
 field has one shape and each error one place.
