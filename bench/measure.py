@@ -1,7 +1,7 @@
-"""Runs the installed `gonogo` command and measures it: wall time, peak memory, time between records.
+"""Runs the installed `gonogo` command and measures it: wall time, CPU time, peak memory, time between records.
 
-A run's own time is taken from its journal, first record to last, so that neither the start of the process nor
-the loading of a long file is counted as the engine's.
+Each measurement is a fresh process. A run's own time is taken from its journal, first record to last, so that
+neither the start of the process nor the loading of a long file is counted as the engine's.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-COMMAND = Path(sys.executable).parent / "gonogo"
+COMMAND = (sys.executable, "-m", "gonogo")
 
 
 class BenchError(Exception):
@@ -25,20 +25,45 @@ class BenchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """What several measurements of the same came to."""
+
+    middle: float
+    low: float
+    high: float
+
+    @staticmethod
+    def of(values: Iterable[float]) -> Spread:
+        """Median, least and most."""
+        found = sorted(values)
+        return Spread(median(found), found[0], found[-1])
+
+    def times(self, factor: float) -> Spread:
+        """In another unit."""
+        return Spread(self.middle * factor, self.low * factor, self.high * factor)
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
-    """One finished process: seconds, peak memory in MB, what it printed."""
+    """One finished process: seconds by the clock and of CPU (with children that ended), peak MB, its output."""
 
     wall_s: float
+    cpu_s: float
     peak_mb: float
     output: str
 
 
-def gonogo(arguments: Sequence[str], folder: Path) -> Process:
-    """Run the command once. Raises BenchError when it doesn't end with 0."""
+def process(command: Sequence[str], folder: Path) -> Process:
+    """Run a command once. Raises BenchError when it doesn't end with 0."""
     with tempfile.TemporaryFile() as sink:
         start = time.perf_counter()
         child = subprocess.Popen(
-            [COMMAND, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT
+            command,
+            cwd=folder,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
         )
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - start
@@ -46,40 +71,57 @@ def gonogo(arguments: Sequence[str], folder: Path) -> Process:
         sink.seek(0)
         output = sink.read().decode(errors="replace")
     if child.returncode:
-        raise BenchError(f"gonogo {' '.join(arguments)} ended with {child.returncode}: {output[-300:]}")
+        raise BenchError(f"{' '.join(command)} ended with {child.returncode}: {output[-300:]}")
     unit = 1024 * 1024 if sys.platform == "darwin" else 1024
-    return Process(wall_s, usage.ru_maxrss / unit, output)
+    return Process(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit, output)
+
+
+def _environment() -> dict[str, str]:
+    """As an installed program has it: with compiled bytecode, which the first start writes."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def gonogo(arguments: Sequence[str], folder: Path) -> Process:
+    """Run the command line once. Raises BenchError."""
+    return process([*COMMAND, *arguments], folder)
+
+
+def python(*arguments: str) -> Process:
+    """Run Python once, in this folder. Raises BenchError."""
+    return process([sys.executable, *arguments], Path.cwd())
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a workflow: seconds from its first record to its last, peak memory in MB, its id."""
+    """One run of a workflow: seconds from its first record to its last, peak memory in MB, its id and records."""
 
     engine_s: float
     peak_mb: float
     run_id: str
+    records: int
 
 
 def run(workflow: str, folder: Path, *, slots: int = 1) -> Run:
-    """Run a workflow text with its journal on disk."""
+    """Run a workflow text with its journal on disk. Raises BenchError."""
     (folder / "gonogo.yaml").write_text(workflow)
     result = folder / "result.json"
     arguments = ["run", "-j", str(slots), "--runs-dir", "runs", "--format", "json", "--out", str(result)]
-    process = gonogo(arguments, folder)
+    ended = gonogo(arguments, folder)
     run_id = json.loads(result.read_text())["run_id"]
-    return Run(engine_seconds(folder / "runs", run_id), process.peak_mb, run_id)
+    times = record_times(folder / "runs", run_id)
+    return Run(times[-1] - times[0], ended.peak_mb, run_id, len(times))
 
 
-def engine_seconds(runs: Path, run_id: str) -> float:
-    """Seconds between the first and the last record of a run's journal."""
+def record_times(runs: Path, run_id: str) -> list[float]:
+    """The Unix times of a run's records."""
     (journal,) = [path for path in runs.rglob("*.jsonl") if run_id in str(path)]
-    times = [json.loads(line)["at"] for line in journal.read_text().splitlines()]
-    return float(times[-1] - times[0])
+    with journal.open() as lines:
+        return [float(json.loads(line)["at"]) for line in lines]
 
 
-def whole_process_s(arguments: Sequence[str], folder: Path, *, times: int = 7) -> float:
-    """Median wall seconds of the whole process."""
-    return median(gonogo(arguments, folder).wall_s for _ in range(times))
+def several(times: int, measure: Callable[[], float]) -> Spread:
+    """The same measured so many times."""
+    return Spread.of(measure() for _ in range(times))
 
 
 def sync_s(folder: Path, *, times: int = 50) -> float:
