@@ -31,7 +31,6 @@ NOT_DUE = {
     "C.12 R4": "with the finer budgets",
     "C.12 R5": "with the finer budgets",
     "C.15 R3": "one_shot comes with later work",
-    "C.17 memory: shared": "a child's memory is its own; sharing it comes with later work",
 }
 """Rules without a test here, and why."""
 

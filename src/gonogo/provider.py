@@ -116,8 +116,8 @@ Outcome = Done | Failed | Parked
 class ChildResult:
     """How a child run ended: verdict GO, NO-GO or HOLD, its outputs, and its worst fault if any.
 
-    `outputs` is a mapping of names, or the bare output of a workflow of one step that declares none (spec
-    E.10 R2).
+    `outputs` is a mapping of names, or the bare output of a workflow of one step that declares none (spec E.10 R2).
+    `memory` is what the child changed of a memory that was shared with it, in order; empty unless it is GO.
     """
 
     run_id: str
@@ -125,6 +125,7 @@ class ChildResult:
     outputs: Any
     fault: Fault | None = None
     waiting: Sequence[str] = ()
+    memory: Sequence[MemoryOp] = ()
 
 
 class Context(Protocol):
@@ -151,9 +152,17 @@ class Context(Protocol):
         ...
 
     async def run_child(
-        self, workflow: str, *, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+        self,
+        workflow: str,
+        *,
+        inputs: Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        shares_memory: bool = False,
     ) -> ChildResult:
-        """Run (or go on with) the child run of this call; the same call always means the same child."""
+        """Run (or go on with) the child run of this call; the same call always means the same child.
+
+        With `shares_memory` it starts with a copy of this run's memory; what it changes comes back in the result.
+        """
         ...
 
     @property

@@ -193,6 +193,38 @@ def test_memory_of_a_child_is_its_own(run_files: Callable[..., RunResult]) -> No
     assert result.output("look") == []
 
 
+def test_memory_shared_with_a_child_that_waits_comes_back_once(
+    run_files: Callable[..., RunResult], kept: Runs
+) -> None:
+    """C.17: a parked child has given nothing back yet; when it goes on, all it changed comes at once."""
+    parked = run_files(
+        {
+            "main.yaml": "imports: [sub.yaml]\nsteps:\n  call: {type: workflow, workflow: sub, memory: shared}\n"
+            "  look: {type: memory, operation: get, key: n, depends_on: call}\n",
+            "sub.yaml": "id: sub\nsteps:\n  one: {type: memory, operation: increment, key: n}\n"
+            "  ask: {type: human-input, prompt: 'go on?', depends_on: one}\n"
+            "  two: {type: memory, operation: increment, key: n, depends_on: ask}\n",
+        }
+    )
+    assert (parked.verdict, parked.state.memory) == ("HOLD", {})
+    result = app.answer_run(parked.run_id, "call", "yes", options=app.Options(runs=kept))
+    assert result is not None
+    assert result.output("look") == 2
+
+
+def test_variables_given_for_the_run_win_over_the_childs_own(run_files: Callable[..., RunResult]) -> None:
+    """What a child's commands get and what its expressions see is the same value."""
+    result = run_files(
+        {
+            "main.yaml": "imports: [sub.yaml]\nsteps:\n  call: {type: workflow, workflow: sub}\n",
+            "sub.yaml": 'id: sub\nenv: {STAGE: red}\nsteps:\n  say: {type: command, exec: "echo $STAGE"}\n'
+            '  see: {type: script, content: "return env.STAGE"}\n',
+        },
+        env={"STAGE": "blue"},
+    )
+    assert result.output("call") == {"say": "blue", "see": "blue"}
+
+
 def test_overrides_change_the_childs_steps(run_files: Callable[..., RunResult]) -> None:
     """E.10: keys of inner steps can be replaced by the step that calls."""
     result = run_files(

@@ -135,7 +135,12 @@ class HangingContext(ScriptedContext):
         return None
 
     async def run_child(
-        self, workflow: str, *, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+        self,
+        workflow: str,
+        *,
+        inputs: Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        shares_memory: bool = False,
     ) -> ChildResult:
         """For ever."""
         await anyio.sleep_forever()

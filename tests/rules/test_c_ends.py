@@ -161,3 +161,36 @@ steps:
     assert ran.verdict == "GO"
     assert ran.output("read") is None
     assert ran.output("nested")["see"] is None
+
+
+def test_C_17_memory_can_be_shared(run_child: RunYaml) -> None:
+    """C.17 memory: shared: the child starts with what its parent remembers, and gives back what it changed."""
+    parent = """
+imports: [child.yaml]
+steps:
+  put: {type: memory, operation: set, key: n, value: 40}
+  nested: {type: workflow, workflow: child, memory: shared, depends_on: put}
+  read: {type: script, content: "return [memory.get('n'), memory.get('seen')]", depends_on: nested}
+"""
+    child = """
+steps:
+  add: {type: memory, operation: increment, key: n}
+  more: {type: script, content: "memory.increment('n'); memory.set('seen', inputs.who ?? 'nobody')", depends_on: add}
+"""
+    ran = run_child(child, parent)
+    assert ran.output("nested")["add"] == 41
+    assert ran.output("read") == [42, "nobody"]
+
+
+def test_C_17_a_failed_child_changes_no_shared_memory(run_child: RunYaml) -> None:
+    """C.17 memory: shared: only a child that is GO hands anything back."""
+    parent = """
+imports: [child.yaml]
+steps:
+  nested: {type: workflow, workflow: child, memory: shared, continue_on_failure: true}
+  read: {type: memory, operation: list, depends_on: nested}
+"""
+    child = 'steps:\n  set: {type: memory, operation: set, key: k, value: v, guarantee: "false"}\n'
+    ran = run_child(child, parent)
+    assert ran["nested"].outcome == "tolerated"
+    assert ran.output("read") == []

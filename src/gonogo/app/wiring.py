@@ -14,7 +14,7 @@ from gonogo.core.plan import Plan
 from gonogo.errors import UsageError
 from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts.base import Asker, Question, Surroundings
-from gonogo.hosts.environment import as_text, hidden_names, visible
+from gonogo.hosts.environment import as_texts, hidden_names, visible
 from gonogo.hosts.start import first_event, new_run_id
 from gonogo.journal.redact import Redactor
 from gonogo.journal.store import RunJournal, Runs
@@ -47,7 +47,6 @@ def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str,
     run_id = start.run_id or new_run_id()
     ahead = options.ahead
     started_at_ms = ahead.started_at_ms if ahead is not None else int(time.time() * 1000)
-    texts = {name: as_text(value) for name, value in plan.env.items()}
     context = dict(start.context)
     if options.env:
         context[OVERLAY] = sorted(options.env)
@@ -59,7 +58,7 @@ def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str,
         trigger=dict(start.trigger) if start.trigger is not None else None,
         context=context,
         inputs=inputs,
-        env=visible({**environment, **texts, **options.env}),
+        env=visible({**environment, **as_texts(plan.env), **options.env}),
         arguments=dict(start.arguments),
         requested=start.requested,
         safe_mode=start.safe_mode,
@@ -132,7 +131,7 @@ def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
     """Knows the values of secret names in the environment, and those written in the workflow itself."""
     redactor = Redactor({name: environment[name] for name in sorted(hidden_names(environment))})
     for values in (plan.env, *(step.env for step in plan.steps.values() if step.env)):
-        texts = {name: as_text(value) for name, value in values.items()}
+        texts = as_texts(values)
         for name in sorted(hidden_names(texts)):
             if "$" not in texts[name] and "{" not in texts[name]:
                 redactor.add(name, texts[name])

@@ -1,9 +1,8 @@
-"""Child runs: each a run of its own with its own journal, found again by the intent of the call that needs
-it (spec C.17).
+"""Child runs: each a run of its own with its own journal, found again by the intent of the call that needs it (C.17).
 
-Environment and limits are inherited, memory isn't. A child that holds parks its parent's step; when that is
-called again, the
-same child goes on.
+Environment and limits are inherited. Memory isn't, unless it is shared: then the child starts with a copy, and what it
+changed goes back to its parent once it is GO. A child that holds parks its parent's step; when that is called again,
+the same child goes on.
 """
 
 from __future__ import annotations
@@ -12,22 +11,24 @@ import dataclasses
 import hashlib
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
-from gonogo.core.events import RunStarted
+from gonogo.core.events import CallDone, CallFailed, Evaluated, RunStarted
 from gonogo.core.faults import Fault
 from gonogo.core.plan import Plan
 from gonogo.core.state import State
 from gonogo.errors import ConfigError, JournalError
+from gonogo.expressions.results import MemoryOp, Value
 from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts import outputs
 from gonogo.hosts.base import RunResult, Surroundings
-from gonogo.hosts.environment import visible
+from gonogo.hosts.environment import as_texts, visible
 from gonogo.hosts.start import first_event
+from gonogo.journal.records import Record
 from gonogo.journal.store import RunJournal
 from gonogo.provider import ChildResult
 
@@ -50,23 +51,30 @@ class Children:
         self._run_again = run_again
 
     async def run(
-        self, command: StartCall, workflow: str, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+        self,
+        command: StartCall,
+        workflow: str,
+        inputs: Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        *,
+        shares_memory: bool,
     ) -> ChildResult:
         """Run the child of a call, or go on with it. Raises JournalError, SandboxError, Bug."""
         run_id = child_id(self._state.run_id, command)
         journal = self._known(run_id)
         if journal is not None:
-            return _as_child(await self._run_again(journal, self._around))
-        try:
-            plan = self._plan(workflow, overrides)
-        except _Refused as problem:
-            return ChildResult(run_id, "NO-GO", {}, problem.fault)
-        checked, wrong = given_inputs.checked(plan, inputs)
-        if wrong:
-            fault = _fault("workflow.input", f"inputs don't fit: {'; '.join(wrong[:5])}")
-            return ChildResult(run_id, "NO-GO", {}, fault)
-        event = self._event(run_id, command, plan, checked)
-        return _as_child(await self._run_new(event, self._around.runs.create(run_id), self._around))
+            result = await self._run_again(journal, self._around)
+        else:
+            try:
+                event = self._event(run_id, command, self._plan(workflow, overrides, shares_memory), inputs)
+            except _Refused as problem:
+                return ChildResult(run_id, "NO-GO", {}, problem.fault)
+            result = await self._run_new(event, self._around.runs.create(run_id), self._around)
+        child = _as_child(result)
+        if not shares_memory or child.verdict != "GO":
+            return child
+        records = self._around.runs.read(run_id).records
+        return dataclasses.replace(child, memory=tuple(_memory_changes(records)))
 
     def _known(self, run_id: str) -> RunJournal | None:
         """The child's journal, when it was begun before. One that holds no record never began."""
@@ -76,7 +84,7 @@ class Children:
             return None
         return self._around.runs.reopen(run_id)
 
-    def _plan(self, workflow: str, overrides: Mapping[str, Any]) -> Plan:
+    def _plan(self, workflow: str, overrides: Mapping[str, Any], shares_memory: bool) -> Plan:
         depth = depth_of(self._state) + 1
         limit = self._state.graph.plan.limits.max_workflow_depth
         if depth > limit:
@@ -85,8 +93,12 @@ class Children:
         if plan is None:
             plan = self._loaded(workflow)
         plan = _with_overrides(plan, overrides)
+        memory = {space: dict(values) for space, values in self._state.memory.items()}
         return replace(
-            plan, limits=self._state.graph.plan.limits, env={**self._state.graph.plan.env, **plan.env}
+            plan,
+            limits=self._state.graph.plan.limits,
+            env={**self._state.graph.plan.env, **plan.env},
+            memory=memory if shares_memory else plan.memory,
         )
 
     def _loaded(self, workflow: str) -> Plan:
@@ -98,7 +110,10 @@ class Children:
             first = problem.problems[0].message if problem.problems else problem.message
             raise _Refused(_fault("workflow.config", f"{workflow}: {first}")) from problem
 
-    def _event(self, run_id: str, command: StartCall, plan: Plan, inputs: dict[str, Any]) -> RunStarted:
+    def _event(self, run_id: str, command: StartCall, plan: Plan, given: Mapping[str, Any]) -> RunStarted:
+        inputs, wrong = given_inputs.checked(plan, given)
+        if wrong:
+            raise _Refused(_fault("workflow.input", f"inputs don't fit: {'; '.join(wrong[:5])}"))
         state = self._state
         parent = {
             "run_id": state.run_id,
@@ -115,7 +130,7 @@ class Children:
             trigger=state.trigger,
             context=state.context,
             inputs=inputs,
-            env=visible({**self._around.environment, **_texts(plan.env)}),
+            env=visible({**self._around.environment, **as_texts(plan.env), **self._around.overlay}),
             arguments=state.arguments,
             parent=parent,
             safe_mode=state.safe_mode,
@@ -153,6 +168,18 @@ def _with_overrides(plan: Plan, overrides: Mapping[str, Any]) -> Plan:
     return replace(plan, steps=steps) if overrides else plan
 
 
+def _memory_changes(records: Iterable[Record]) -> Iterator[MemoryOp]:
+    """What a run did to its memory, in the order it was done."""
+    for record in records:
+        event = record.event
+        if isinstance(event, CallDone | CallFailed):
+            yield from event.memory
+        elif isinstance(event, Evaluated):
+            yield from (
+                each for result in event.results if isinstance(result, Value) for each in result.memory
+            )
+
+
 def _as_child(result: RunResult) -> ChildResult:
     verdict, fault = result.verdict, result.fault
     given = result.outputs if result.state.graph.plan.outputs else outputs.of_steps(result.state)
@@ -165,9 +192,3 @@ def _as_child(result: RunResult) -> ChildResult:
 
 def _fault(kind: str, message: str) -> Fault:
     return Fault(kind, "logical", kind.replace(".", "/"), message)
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    from gonogo.hosts.environment import as_text
-
-    return {name: as_text(value) for name, value in values.items()}

@@ -18,7 +18,13 @@ class RunChild(Protocol):
     """Runs, or goes on with, the child run of a call."""
 
     async def __call__(
-        self, command: StartCall, workflow: str, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+        self,
+        command: StartCall,
+        workflow: str,
+        inputs: Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        *,
+        shares_memory: bool,
     ) -> ChildResult: ...
 
 
@@ -86,10 +92,15 @@ class CallContext:
         return await self._around.ask(question)
 
     async def run_child(
-        self, workflow: str, *, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+        self,
+        workflow: str,
+        *,
+        inputs: Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        shares_memory: bool = False,
     ) -> ChildResult:
         """Run the child of this call, or go on with it."""
-        return await self._child(self._command, workflow, inputs, overrides)
+        return await self._child(self._command, workflow, inputs, overrides, shares_memory=shares_memory)
 
     @property
     def working_directory(self) -> str:

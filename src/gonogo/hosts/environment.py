@@ -45,6 +45,11 @@ def as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+def as_texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Values as they stand in an environment."""
+    return {name: as_text(value) for name, value in values.items()}
+
+
 def refers(text: str) -> bool:
     """Whether a text may name a variable at all."""
     return "$" in text

@@ -16,7 +16,7 @@ from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.core.values import names_for
 from gonogo.expressions.results import Failure, TemplateProblem
-from gonogo.hosts.environment import as_text, refers
+from gonogo.hosts.environment import as_text, as_texts, refers
 from gonogo.hosts.filling import Filling, has_references, reads_data
 from gonogo.hosts.templates import Templates, has_tags
 from gonogo.provider import Call, Provider
@@ -132,7 +132,7 @@ class Preparation:
         )
         referring = {name for name in provider.references if has_references(step.config.get(name))}
         raw_env = {**self._state.graph.plan.env, **self._overlay, **step.env}
-        texts = {name: as_text(value) for name, value in raw_env.items()}
+        texts = as_texts(raw_env)
         plain = not any(refers(text) or has_tags(text) for text in texts.values())
         config = None if rendered or referring else _checked(step, provider, step.config)
         filled = frozenset(rendered | referring)

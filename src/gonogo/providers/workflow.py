@@ -5,7 +5,7 @@ what its end means for the step is said here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -42,6 +42,10 @@ class Config(BaseModel):
     output_mapping: Mapping[str, str] | None = Field(
         default=None, description="New names of its outputs: {name: output}."
     )
+    memory: Literal["isolated", "shared"] = Field(
+        default="isolated",
+        description="shared: it starts with this run's memory, and what it changed there comes back when it is GO.",
+    )
 
     @model_validator(mode="after")
     def check(self) -> Config:
@@ -68,7 +72,12 @@ async def run(call: Call, context: Context) -> Outcome:
         inputs = {name: await _input(name, value, call, context) for name, value in given.items()}
     except TransformProblem as problem:
         return _failed(call, "workflow.input", str(problem))
-    child = await context.run_child(config.workflow or str(config.config), inputs=inputs, overrides=overrides)
+    child = await context.run_child(
+        config.workflow or str(config.config),
+        inputs=inputs,
+        overrides=overrides,
+        shares_memory=config.memory == "shared",
+    )
     return _outcome(call, child)
 
 
@@ -99,7 +108,7 @@ def _outcome(call: Call, child: ChildResult) -> Outcome:
     if child.verdict != "GO":
         return _child_failed(call, child, meta)
     try:
-        return Done(_mapped(call.config.output_mapping, child.outputs), meta=meta)
+        return Done(_mapped(call.config.output_mapping, child.outputs), meta=meta, memory=child.memory)
     except _Unmapped as problem:
         failed = _failed(call, "workflow.output_mapping", str(problem))
         return Failed(failed.fault, output=child.outputs, meta=meta, effect="done")

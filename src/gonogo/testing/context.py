@@ -74,9 +74,14 @@ class ScriptedContext:
         return next(iter(self.answers), None)
 
     async def run_child(
-        self, workflow: str, *, inputs: Mapping[str, Any], overrides: Mapping[str, Any]
+        self,
+        workflow: str,
+        *,
+        inputs: Mapping[str, Any],
+        overrides: Mapping[str, Any],
+        shares_memory: bool = False,
     ) -> ChildResult:
-        """The next of `children`."""
+        """The next of `children`, as the test gives it."""
         self.child_calls.append((workflow, inputs, overrides))
         child = next(iter(self.children), None)
         assert child is not None, f"the test gives no child result, but {workflow!r} was started"
