@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, model_validator
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -15,7 +16,7 @@ from gonogo.core.plan import Plan, Step
 from gonogo.hosts.base import LogLine, RunResult
 from gonogo.hosts.environment import fill_in, hidden_names, visible
 from gonogo.journal.jsonl import JsonlRuns
-from gonogo.provider import Call, Context, Done, Outcome, Provider
+from gonogo.provider import Call, Context, Done, Effects, Outcome, Provider
 from gonogo.providers.noop import Config
 from gonogo.providers.table import Table
 
@@ -179,12 +180,14 @@ async def _waits_inline(call: Call, context: Context) -> Outcome:
     return Done()
 
 
-def run_provider(tmp_path: Path, run: Callable[..., object], **facts: object) -> RunResult:
+def run_provider(
+    tmp_path: Path, run: Callable[..., object], *, effects: Effects = "idempotent", **facts: object
+) -> RunResult:
     """A run of one step of a type made for the test."""
-    provider = Provider("mine", Config, run, **facts)  # type: ignore[arg-type]
+    provider = Provider(**{"name": "mine", "config": Config, "run": run, **facts})  # type: ignore[arg-type]
     table = Table({}, aliases={}, planned=frozenset(), entries=list)
     table._loaded["mine"] = provider
-    plan = Plan("test", {"one": Step("one", "mine")})
+    plan = Plan("test", {"one": Step("one", "mine", effects=effects)})
     return app.start_run(plan, options=app.Options(runs=JsonlRuns(tmp_path / "runs"), table=table))
 
 
@@ -215,6 +218,23 @@ def test_a_provider_that_breaks_its_contract_is_a_bug(
     fault = run_provider(tmp_path, run, **facts).fault
     assert fault is not None
     assert fault.fault_class == "bug"
+
+
+class Broken(BaseModel):
+    """Keys whose check is broken."""
+
+    @model_validator(mode="after")
+    def check(self) -> Broken:
+        """No ValueError, as pydantic wants it."""
+        raise KeyError("no")
+
+
+def test_a_step_type_whose_keys_cant_be_checked_is_a_bug_of_that_step(tmp_path: Path) -> None:
+    """Law 4: nothing was called, so nothing is in doubt, and the run ends with a verdict."""
+    result = run_provider(tmp_path, _exits, effects="mutates", config=Broken)
+    assert (result.verdict, result.waiting) == ("NO-GO", ())
+    assert result.fault is not None
+    assert (result.fault.kind, result.fault.fault_class) == ("provider.bug", "bug")
 
 
 def test_variables_given_for_a_run_hold_after_a_resume(

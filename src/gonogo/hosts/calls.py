@@ -1,14 +1,14 @@
 """Calls in flight: each a task, under a time limit, that ends in exactly one event.
 
-A call that is told to stop has `STOP_S` to obey; after that its task is left behind and the run goes on
-without it. What the
-outcome means is the core's business.
+A call that is told to stop has `STOP_S` to obey; after that its task is left behind and the run goes on without it.
+What the outcome means is the core's business.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallFailed, CancelAsked
@@ -30,9 +30,9 @@ CONTAINER = "workflow"
 
 
 class Flight:
-    """One call under way. `ending`: why its task was cancelled."""
+    """One call under way. `begun`: its task runs; `called`: its provider does; `ending`: why its task was cancelled."""
 
-    __slots__ = ("alarm", "begun", "command", "ending", "limit_s", "step", "task")
+    __slots__ = ("alarm", "begun", "called", "command", "ending", "limit_s", "step", "task")
 
     def __init__(self, command: StartCall, step: Step) -> None:
         self.command = command
@@ -41,12 +41,13 @@ class Flight:
         self.alarm: asyncio.TimerHandle | None = None
         self.ending: str | None = None
         self.begun = False
+        self.called = False
         self.limit_s: float | None = None
 
     @property
-    def mutates(self) -> bool:
-        """Whether what it did matters after a stop."""
-        return self.command.effects == "mutates"
+    def effect(self) -> Effect:
+        """What it did outside, where its provider doesn't say."""
+        return "unknown" if self.called and self.command.effects == "mutates" else "none"
 
 
 class Calls:
@@ -84,8 +85,8 @@ class Calls:
         self._flights[command.call] = flight
         try:
             card = self._preparation.card(flight.step)
-        except Unprepared as problem:
-            self._land(flight, self._outcomes.failure(command.call, self._clock.now(), problem.fault))
+        except Exception as error:  # noqa: BLE001 - told apart there
+            self._land_error(flight, error)
             return
         if card.provider.inline:
             self._run_inline(flight, card)
@@ -124,35 +125,34 @@ class Calls:
 
     def _run_inline(self, flight: Flight, card: Card) -> None:
         """A provider that never waits needs no task, which would cost more than all the rest of a no-op."""
-        flight.begun = True
-        event: AnyEvent | None
         try:
             prepared = self._preparation.prepare(card, flight.command)
+            flight.called = True
             running = card.provider.run(prepared.call, self._context(flight, prepared)).__await__()
             try:
                 next(running)
             except StopIteration as ended:
-                event = self._event(flight, prepared, ended.value)
+                self._land(flight, self._event(flight, prepared, ended.value))
             else:
                 running.close()
                 raise TypeError(f"the type {card.provider.name} is declared inline, but waits")
         except BaseException as error:  # noqa: BLE001 - told apart there
-            event = self._event_of(flight, error)
-        if event is not None:
-            self._land(flight, event)
+            self._land_error(flight, error)
 
     async def _fly(self, flight: Flight, card: Card) -> None:
         flight.begun = True
-        event: AnyEvent | None
         try:
             prepared = self._preparation.prepare(card, flight.command)
-            event = self._event(flight, prepared, await self._performed(flight, card, prepared))
+            self._land(flight, self._event(flight, prepared, await self._performed(flight, card, prepared)))
         except asyncio.CancelledError:
             if flight.ending is None:
                 raise  # the host itself ends
-            event = self._timed_out(flight) if flight.ending == "timeout" else self._stopped(flight)
+            self._land(flight, self._ended(flight))
         except BaseException as error:  # noqa: BLE001 - told apart there
-            event = self._event_of(flight, error)
+            self._land_error(flight, error)
+
+    def _land_error(self, flight: Flight, error: BaseException) -> None:
+        event = self._event_of(flight, error)
         if event is not None:
             self._land(flight, event)
 
@@ -172,11 +172,11 @@ class Calls:
             self._fail(error)
             return None
         # Architecture.md law 4: a fault of class bug, never silent.
-        effect: Effect = "unknown" if flight.mutates else "none"
-        return self._outcomes.failure(call, self._clock.now(), bug_in(flight.step.name, error), effect=effect)
+        fault = bug_in(flight.step.name, error)
+        return self._outcomes.failure(call, self._clock.now(), fault, effect=flight.effect)
 
     def _event(self, flight: Flight, prepared: Prepared, outcome: Outcome) -> AnyEvent:
-        inputs = self._outcomes.inputs(prepared.inputs) if prepared.inputs else None
+        inputs = self._outcomes.inputs(prepared.inputs)
         return self._outcomes.event(flight.step, flight.command.call, self._clock.now(), outcome, inputs)
 
     def _context(self, flight: Flight, prepared: Prepared) -> Context:
@@ -187,11 +187,9 @@ class Calls:
 
     async def _performed(self, flight: Flight, card: Card, prepared: Prepared) -> Outcome:
         context = self._context(flight, prepared)
-        if self._slots is None or card.provider.name == CONTAINER:
+        async with nullcontext() if self._slots is None or card.provider.name == CONTAINER else self._slots:
             self._set_alarm(flight, card, prepared)
-            return await card.provider.run(prepared.call, context)
-        async with self._slots:
-            self._set_alarm(flight, card, prepared)
+            flight.called = True
             return await card.provider.run(prepared.call, context)
 
     def _set_alarm(self, flight: Flight, card: Card, prepared: Prepared) -> None:
@@ -212,8 +210,7 @@ class Calls:
         if flight.command.call in self._flights:
             if flight.task is not None:
                 flight.task.cancel()
-            timed_out = flight.ending == "timeout"
-            self._land(flight, self._timed_out(flight) if timed_out else self._stopped(flight))
+            self._land(flight, self._ended(flight))
 
     def _land(self, flight: Flight, event: AnyEvent) -> None:
         if self._flights.pop(flight.command.call, None) is None:
@@ -222,17 +219,19 @@ class Calls:
             flight.alarm.cancel()
         self._post(event)
 
+    def _ended(self, flight: Flight) -> CallFailed:
+        """The event of a call that was told to end."""
+        return self._timed_out(flight) if flight.ending == "timeout" else self._stopped(flight)
+
     def _stopped(self, flight: Flight) -> CallFailed:
-        effect: Effect = "unknown" if flight.mutates and flight.begun else "none"
         fault = _cancelled(flight.command.step, "stopped")
-        return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=effect)
+        return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=flight.effect)
 
     def _timed_out(self, flight: Flight) -> CallFailed:
         step = flight.command.step
         message = f"{step} took longer than its limit of {flight.limit_s:g} s"
         fault = Fault("step.timeout", "transient", f"{step}/timeout", message)
-        effect: Effect = "unknown" if flight.mutates else "none"
-        return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=effect)
+        return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=flight.effect)
 
 
 def _cancelled(step: str, message: str) -> Fault:

@@ -80,11 +80,13 @@ async def _drive(
         loop.take_up(outstanding(state))
         for event in events:
             loop.post(event)
-        with _owning_the_process(loop) if signals else _nothing():
-            await loop.run()
         given, fault = None, None
-        if state.graph.plan.outputs and state.finished is not None and not state.finished.parked:
-            given, fault = await outputs.declared(state, loop.evaluations, loop.templates)
+        try:
+            with _owning_the_process(loop) if signals else _nothing():
+                await loop.run()
+            if state.graph.plan.outputs and state.finished is not None and not state.finished.parked:
+                given, fault = await outputs.declared(state, loop.evaluations, loop.templates)
+        finally:
             await loop.evaluations.close()
         notes = (*journal.notes, *((fault.message,) if fault else ()))
         return result_of(state, notes, given, fault)

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from gonogo.core.commands import ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
 from gonogo.core.events import (
     AnswerGiven,
@@ -102,9 +104,16 @@ class RunLoop:
             self._loop.call_soon(self._turn)
 
     def fail(self, error: BaseException) -> None:
-        """The run can't go on here; what is in the journal is enough to resume it."""
+        """The run can't go on here; what is in the journal is enough to resume it. What nobody expected is a Bug."""
         if not self._done.done():
-            self._done.set_exception(error)
+            expected = isinstance(error, GonogoError) or not isinstance(error, Exception)
+            self._done.set_exception(error if expected else self._bug(error))
+
+    def _bug(self, error: BaseException) -> Bug:
+        told = self.around.redactor.text(f"the engine failed: {type(error).__name__}: {error}")
+        bug = Bug(told, advice=f"please report it with the journal of {self.state.run_id}")
+        bug.__cause__ = error
+        return bug
 
     def take_up(self, commands: Iterable[Command]) -> None:
         """After a resume: timers that were set before."""
@@ -115,6 +124,8 @@ class RunLoop:
     async def run(self) -> None:
         """Until the run is over or parked. Cancelling this cancels the run: it ends as after Ctrl-C, in short
         time, and the cancellation goes on.
+
+        The sandbox stays, for what is computed from the end; `evaluations.close` is the caller's to call.
 
         Raises:
             JournalError, SandboxError, Bug: the run can't go on; it can be resumed.
@@ -153,7 +164,6 @@ class RunLoop:
             task.cancel()
         if self._batches:
             await asyncio.wait(self._batches, timeout=1.0)
-        await self.evaluations.close()
 
     # --- one turn
 
@@ -167,16 +177,8 @@ class RunLoop:
             if self._inbox and not self._done.done():
                 self._turn_is_due = True
                 self._loop.call_soon(self._turn)
-        except GonogoError as error:
-            self.fail(error)
         except Exception as error:  # noqa: BLE001 - an unexpected exception in the core stops the run (law 4)
-            told = f"the engine failed: {type(error).__name__}: {error}"
-            bug = Bug(
-                self.around.redactor.text(told),
-                advice=f"please report it with the journal of {self.state.run_id}",
-            )
-            bug.__cause__ = error
-            self.fail(bug)
+            self.fail(error)
 
     def _taken(self) -> list[AnyEvent]:
         events, self._inbox = self._inbox, []
@@ -331,14 +333,12 @@ class RunLoop:
             for request in self.journal.inbox.take(self._seen):
                 self._seen.add(request.request)
                 self.post(self._stamped(request))
-        except GonogoError as error:
+        except Exception as error:  # noqa: BLE001 - a run that hears nobody any more can't be cancelled
             self.fail(error)
         if again and not self._done.done():
             self._poll = self._loop.call_later(POLL_S, self._look_into_inbox)
 
     def _stamped(self, request: Request) -> AnyEvent:
-        from msgspec.structs import replace
-
         if isinstance(request, AnswerGiven):
             return replace(request, at=self.clock.now(), text=self.around.redactor.text(request.text))
         return replace(request, at=self.clock.now())
