@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.report.conftest import Reporting
 
+from gonogo.report.why import CHAIN_MAX
+
 TEN = """
 if-false: {type: noop, if: "env.NOPE === 'yes'"}
 if-error: {type: noop, if: "env.NOPE.length > 1"}
@@ -95,3 +97,12 @@ def test_tags_that_were_asked_for_are_named(reporting: Reporting) -> None:
     assert found["a"].text == "has none of the tags fast (tags: slow)"
     found = reporting(steps, limits={"exclude_tags": ("slow",)}).whys
     assert found["a"].text == "has an excluded tag (tags: slow)"
+
+
+@pytest.mark.parametrize("first", ["script, content: 'throw new Error(1)'", "noop, on: [pr_opened]"])
+def test_OBS_1_a_long_chain_is_cut_before_its_root(reporting: Reporting, first: str) -> None:
+    """Each step of it has a chain: in whole they would be as long as the square of the steps."""
+    steps = "\n".join(f"s{n}: {{type: noop, depends_on: s{n - 1}}}" for n in range(1, 60))
+    why = reporting(f"s0: {{type: {first}}}\n{steps}", event="manual").whys["s59"]
+    assert why.chain == (*(f"s{n}" for n in range(58, 58 - CHAIN_MAX + 1, -1)), "s0")
+    assert why.text.startswith("needs s58 → s57 → s56 → s55 → … → s0, which ")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from typing import Any
 
 from gonogo.core.decisions import Refusal
@@ -65,21 +66,15 @@ def preview(plan: Plan, trigger: Mapping[str, Any] | None, requested: tuple[str,
 
 def _levels(plan: Plan, names: list[str]) -> tuple[tuple[str, ...], ...]:
     """A step's level is one more than the highest among its dependencies that run."""
+    running = set(names)
+    before = {name: running.intersection(_before(plan, name)) for name in names}
     level: dict[str, int] = {}
-    waiting = list(names)
-    while waiting:
-        ready = [
-            name for name in waiting if all(one in level or one not in names for one in _before(plan, name))
-        ]
-        if not ready:
-            break  # what waits for a step that only a route starts
-        for name in ready:
-            level[name] = max((level[one] + 1 for one in _before(plan, name) if one in level), default=0)
-        waiting = [name for name in waiting if name not in level]
-    for name in waiting:
-        level[name] = max(level.values(), default=-1) + 1
-    highest = max(level.values(), default=-1)
-    return tuple(tuple(name for name in names if level[name] == number) for number in range(highest + 1))
+    for name in TopologicalSorter(before).static_order():
+        level[name] = 1 + max((level[one] for one in before[name]), default=-1)
+    found: list[list[str]] = [[] for _ in range(1 + max(level.values(), default=-1))]
+    for name in names:
+        found[level[name]].append(name)
+    return tuple(map(tuple, found))
 
 
 def _before(plan: Plan, name: str) -> list[str]:

@@ -17,6 +17,9 @@ from gonogo.journal.view import RunView, StepView
 from gonogo.report.layout import brief
 
 VALUES_SHOWN_MAX = 3
+NAMES_SHOWN_MAX = 5
+CHAIN_MAX = 20
+"""Steps of a chain: the first ones and the root. Behind a step that fails each step of a long chain has its own."""
 _STOPS = MappingProxyType(
     {
         "fail_fast": "the run stops at the first failure (fail_fast)",
@@ -29,7 +32,7 @@ _STOPS = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """`chain`: the steps from the next cause to the root of it, empty when the step itself is the cause.
+    """`chain`: the steps from the next cause to the root of it (at most CHAIN_MAX), empty when the step itself is it.
 
     `values`: what the expression read, path → value as the journal has it (capped, secrets masked).
     """
@@ -111,8 +114,8 @@ class _Teller:
         root = skip.because if skip is not None else None
         chain: list[str] = []
         here = name
-        while root is not None and here != root and len(chain) <= len(self._view.plan.steps):
-            here = self._next(here, root) or root
+        while root is not None and here != root:
+            here = (self._next(here, root) if len(chain) < CHAIN_MAX - 1 else None) or root
             chain.append(here)
         return tuple(chain)
 
@@ -133,8 +136,7 @@ class _Teller:
             return "nothing sent the run to it"
         if not chain:
             return reason.replace("_", " ")
-        way = " → ".join(chain)
-        return f"needs {way}, {self._what_happened(chain[-1])}"
+        return f"needs {_way(chain)}, {self._what_happened(chain[-1])}"
 
     def _what_happened(self, root: str) -> str:
         step = self._view.steps.get(root)
@@ -169,9 +171,7 @@ def left_out(plan: Plan, name: str, excluded: Mapping[str, str], event: str | No
         chain = _excluded_chain(plan, name, excluded)
         root = chain[-1] if chain else None
         told = left_out(plan, root, excluded, event).text if root and root != name else ""
-        return Why(
-            reason, f"needs {' → '.join(chain)}, which is left out" + (f": {told}" if told else ""), chain
-        )
+        return Why(reason, f"needs {_way(chain)}, which is left out" + (f": {told}" if told else ""), chain)
     if reason == "not_requested":
         return Why(reason, "not asked for (--step)")
     return Why(reason, reason.replace("_", " "))
@@ -191,10 +191,16 @@ def _excluded_chain(plan: Plan, name: str, excluded: Mapping[str, str]) -> tuple
     here: str | None = name
     while here is not None and excluded.get(here) == "dependency_excluded" and len(chain) <= len(plan.steps):
         edges = (edge.step for need in plan.steps[here].depends_on for edge in need.any_of)
-        here = next((step for step in edges if step in excluded and step not in chain), None)
+        here = next((step for step in edges if step in excluded), None)
         if here is not None:
             chain.append(here)
-    return tuple(chain)
+    return tuple(chain if len(chain) <= CHAIN_MAX else [*chain[: CHAIN_MAX - 1], chain[-1]])
+
+
+def _way(chain: Sequence[str]) -> str:
+    """`a → b → … → root`."""
+    shown = chain if len(chain) <= NAMES_SHOWN_MAX else [*chain[: NAMES_SHOWN_MAX - 1], "…", chain[-1]]
+    return " → ".join(shown)
 
 
 def _seen(evidence: Mapping[str, Any]) -> str:
