@@ -65,6 +65,17 @@ def test_SEC_4_values_given_for_the_run_are_masked_too(
     assert TOKEN not in kept.read_text()
 
 
+def test_SEC_4_values_of_denied_names_are_masked_too(
+    gonogo: Gonogo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GONOGO_DENY_ENV holds for a crash as it does for a run."""
+    write(tmp_path, "a: {type: noop}")
+    monkeypatch.setattr("gonogo.app.start_run", broken(RuntimeError(TOKEN)))
+    assert gonogo("run", GONOGO_DENY_ENV="PLAIN", PLAIN=TOKEN).code == 70
+    [kept] = (tmp_path / ".gonogo" / "errors").iterdir()
+    assert TOKEN not in kept.read_text()
+
+
 def test_a_bug_is_json_where_json_was_asked_for(
     gonogo: Gonogo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,8 +222,14 @@ def test_names_that_hold_none(name: str) -> None:
     assert not is_secret_name(name)
 
 
-def test_the_endings_are_configurable() -> None:
-    """A project has its own names."""
-    environment = {"A_TOKEN": "1", "B_PIN": "2"}
-    assert secrets_in(environment) == {"A_TOKEN": "1"}
-    assert secrets_in(environment, ["_pin"]) == {"B_PIN": "2"}
+def test_names_can_be_allowed_and_denied() -> None:
+    """B.11: GONOGO_ALLOW_ENV and GONOGO_DENY_ENV adjust what a name looks like."""
+    environment = {
+        "HOME": "/h",
+        "API_TOKEN": "t",
+        "PUBLIC_TOKEN": "p",
+        "PLAIN": "x",
+        "GONOGO_ALLOW_ENV": "PUBLIC_TOKEN",
+        "GONOGO_DENY_ENV": "PLAIN, MISSING",
+    }
+    assert secrets_in(environment) == {"API_TOKEN": "t", "PLAIN": "x"}

@@ -14,9 +14,9 @@ from gonogo.core.plan import Plan
 from gonogo.errors import UsageError
 from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts.base import Asker, Question, Surroundings
-from gonogo.hosts.environment import as_texts, hidden_names, visible
+from gonogo.hosts.environment import as_texts, visible
 from gonogo.hosts.start import first_event, new_run_id
-from gonogo.journal.redact import Redactor
+from gonogo.journal.redact import Redactor, secrets_in
 from gonogo.journal.store import RunJournal, Runs
 
 if TYPE_CHECKING:
@@ -129,12 +129,11 @@ class _Message:
 
 def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
     """Knows the values of secret names in the environment, and those written in the workflow itself."""
-    redactor = Redactor({name: environment[name] for name in sorted(hidden_names(environment))})
+    redactor = Redactor(secrets_in(environment))
     for values in (plan.env, *(step.env for step in plan.steps.values() if step.env)):
-        texts = as_texts(values)
-        for name in sorted(hidden_names(texts)):
-            if "$" not in texts[name] and "{" not in texts[name]:
-                redactor.add(name, texts[name])
+        for name, text in secrets_in(as_texts(values)).items():
+            if "$" not in text and "{" not in text:
+                redactor.add(name, text)
     return redactor
 
 

@@ -11,31 +11,17 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gonogo.journal.redact import is_secret_name
-
-ALLOW = "GONOGO_ALLOW_ENV"
-DENY = "GONOGO_DENY_ENV"
+from gonogo.journal.redact import secrets_in
 
 _REFERENCE = re.compile(
     r"\$\{\{\s*env\.(?P<tag>[A-Za-z_]\w*)\s*\}\}|\$\{(?P<braced>[A-Z_][A-Z0-9_]*)\}|\$(?P<bare>[A-Z_][A-Z0-9_]*)"
 )
 
 
-def hidden_names(environment: Mapping[str, str]) -> frozenset[str]:
-    """Names whose values are secret: those that look so and those denied, without those allowed."""
-    allowed, denied = _listed(environment, ALLOW), _listed(environment, DENY)
-    looks = {name for name in environment if is_secret_name(name)}
-    return frozenset((looks - allowed) | (denied & environment.keys()))
-
-
 def visible(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without secrets, as expressions, templates and the journal see it."""
-    hidden = hidden_names(environment)
+    hidden = secrets_in(environment)
     return {name: value for name, value in environment.items() if name not in hidden}
-
-
-def _listed(environment: Mapping[str, str], name: str) -> set[str]:
-    return {part.strip() for part in environment.get(name, "").split(",") if part.strip()}
 
 
 def as_text(value: Any) -> str:
@@ -66,8 +52,7 @@ def fill_in(
     """The text with `${{ env.X }}`, `${X}` and `$X` replaced; names that aren't set stay as written and are
     returned.
 
-    `render` sees the text with marks in place of the references, so that neither a variable's value is
-    taken for a
+    `render` sees the text with marks in place of the references, so that neither a variable's value is taken for a
     template nor what a template gave for a reference (case SEC-1).
     """
     references = list(_REFERENCE.finditer(text))

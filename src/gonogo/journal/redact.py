@@ -37,6 +37,9 @@ SECRET_ENDINGS = (
     "_PAT", "_DSN",
 )  # fmt: skip
 """Environment names that end so, in any case, hold secrets."""
+ALLOW = "GONOGO_ALLOW_ENV"
+DENY = "GONOGO_DENY_ENV"
+"""Variables that list names of others, separated by commas: those that hold no secret, and those that do."""
 
 _DEPTH_MAX = 200
 _STRUCTURES = (
@@ -54,15 +57,23 @@ _STRUCTURE = re.compile(_STRUCTURES, re.DOTALL)
 _encode = msgspec.json.Encoder().encode
 
 
-def is_secret_name(name: str, endings: Iterable[str] = SECRET_ENDINGS) -> bool:
-    """Whether an environment variable of this name holds a secret."""
-    return name.upper().endswith(tuple(ending.upper() for ending in endings))
+def is_secret_name(name: str) -> bool:
+    """Whether an environment variable of this name looks as if it held a secret."""
+    return name.upper().endswith(SECRET_ENDINGS)
 
 
-def secrets_in(environment: Mapping[str, str], endings: Iterable[str] = SECRET_ENDINGS) -> dict[str, str]:
-    """The secrets of an environment, by their names."""
-    chosen = tuple(endings)
-    return {name: value for name, value in environment.items() if is_secret_name(name, chosen)}
+def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """The secrets of an environment, by their names: what looks so and what is denied, without what is allowed."""
+    allowed, denied = _listed(environment, ALLOW), _listed(environment, DENY)
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in denied or (is_secret_name(name) and name not in allowed)
+    }
+
+
+def _listed(environment: Mapping[str, str], name: str) -> set[str]:
+    return {part.strip() for part in environment.get(name, "").split(",") if part.strip()}
 
 
 class Redactor:
