@@ -10,6 +10,7 @@ import pytest
 from gonogo import app
 from gonogo.errors import Bug
 from gonogo.expressions import sandbox
+from gonogo.expressions.process import Child
 from gonogo.hosts.base import RunResult
 from gonogo.journal.memory import MemoryInbox, MemoryRuns
 
@@ -46,15 +47,15 @@ version: "1.0"
 outputs: [{name: twice, value_js: "outputs.a * 2"}]
 steps: {a: {type: script, content: "return 21"}}
 """)
-    children: list[sandbox.Child] = []
-    ended: list[sandbox.Child] = []
+    children: list[Child] = []
+    ended: list[Child] = []
 
-    class Counted(sandbox.Child):
+    class Counted(Child):
         def __init__(self, *given: Any) -> None:
             super().__init__(*given)
             children.append(self)
 
-        def kill(self) -> int:
+        def kill(self) -> int | None:
             ended.append(self)
             return super().kill()
 

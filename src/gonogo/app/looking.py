@@ -22,8 +22,7 @@ def list_runs(options: Options | None = None) -> list[Summary]:
 
 
 def find_run(name: str, options: Options | None = None) -> str:
-    """The id of a run by its id, the beginning of it, or `last`. Raises UsageError when there is none or
-    several."""
+    """The id of a run by its id, the beginning of it, or `last`. Raises UsageError when there is none or several."""
     ids = runs_in(options or Options()).ids()
     if name in ids:
         return name

@@ -25,14 +25,12 @@ def _silent(line: LogLine) -> None:
 class Options:
     """How a run is hosted, which never changes what it decides.
 
-    `runs`: a folder, or a place that keeps runs (`gonogo.journal.memory.MemoryRuns`). `ask` answers
-    questions, `message`
-    the first one. `sinks` are told of each record, `log` of lines for the person who watches. `patience_s`:
-    how long a parked run
-    waits for an answer before it ends as HOLD. `signals`: SIGINT and SIGTERM cancel the run (main thread
-    only). `env`: variables
-    for this run, over the process's own. `table`: other step types than the built-in ones. `ahead`: a sandbox that was
-    started before; the run then starts, as its expressions see it, when that was made.
+    `runs`: a folder, or a place that keeps runs (`gonogo.journal.memory.MemoryRuns`). `ask` answers questions,
+    `message` the first one. `sinks` are told of each record, `log` of lines for the person who watches. `patience_s`:
+    how long a parked run waits for an answer before it ends as HOLD. `signals`: SIGINT and SIGTERM cancel the run
+    (main thread only). `env`: variables for this run, over the process's own. `table`: other step types than the
+    built-in ones. `ahead`: a sandbox that was started before; the run then starts, as its expressions see it, when
+    that was made.
     """
 
     runs: str | Path | Runs = RUNS_DIR

@@ -19,9 +19,8 @@ def answer_run(
 ) -> RunResult | None:
     """Answer a step that waits for a person, or say what became of a call in doubt (done, again or failed).
 
-    The answer is kept with the run. Unless another process runs it (then None is returned), the run goes on
-    at once. A step that
-    waits for a child run takes the answer to where the child waits; `child.step` names a step of it.
+    The answer is kept with the run. Unless another process runs it (then None is returned), the run goes on at once.
+    A step that waits for a child run takes the answer to where the child waits; `child.step` names a step of it.
 
     Raises:
         UsageError: the step waits for nothing.

@@ -35,17 +35,15 @@ class Workflow:
     ) -> RunResult:
         """Run it to its end or to a wait for a person. Raises as `gonogo.app.start_run`.
 
-        `event` is the trigger ({name, action, …}), `context` what expressions see as pr, files, branch…,
-        `steps` limits the run to
-        these and what they depend on, `sinks` are told of each record of the journal.
+        `event` is the trigger ({name, action, …}), `context` what expressions see as pr, files, branch…, `steps`
+        limits the run to these and what they depend on, `sinks` are told of each record of the journal.
         """
         start = Start(trigger=event, context=context or {}, inputs=inputs or {}, requested=steps)
         return running.start_run(self.plan, start, Options(runs=runs, env=env or {}, sinks=sinks))
 
 
 def load(path: str | Path | None = None, *, strict: bool = False) -> Workflow:
-    """The workflow in a file; without a path the usual names are looked for. Raises ConfigError,
-    UsageError."""
+    """The workflow in a file; without a path the usual names are looked for. Raises ConfigError, UsageError."""
     loaded = loading.load(path, strict=strict)
     return Workflow(loaded.plan, loaded.problems)
 

@@ -14,9 +14,6 @@ from typing import TextIO
 from gonogo.errors import UsageError
 from gonogo.report.layout import Style
 
-PIPE_WIDTH = None
-"""In a pipe or file lines are as long as they are."""
-
 
 class Output:
     """Prints for one command. `quiet` silences all but results and errors; `no_color` turns colours off."""
@@ -69,7 +66,8 @@ class Output:
             and not self._environment.get("NO_COLOR")
             and self._environment.get("TERM") != "dumb"
         )
-        width = max(1, shutil.get_terminal_size().columns) if terminal else PIPE_WIDTH
+        # In a pipe or file lines are as long as they are.
+        width = max(1, shutil.get_terminal_size().columns) if terminal else None
         return Style(width, colour, _shows_unicode(stream))
 
 

@@ -1,2 +1,1 @@
-"""Hosts: what acts on the core's commands. `local` runs a workflow in this process; all hosts share
-`loop`."""
+"""Hosts: what acts on the core's commands. `local` runs a workflow in this process; all hosts share `loop`."""

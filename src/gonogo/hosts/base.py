@@ -1,6 +1,6 @@
 """What a host is given (`Surroundings`), what it asks of people, and what a run came to (`RunResult`).
 
-Shared by all hosts and by those who start them; nothing here acts. `app.py` fills in `Surroundings`.
+Shared by all hosts and by those who start them; nothing here acts. `app/wiring.py` fills in `Surroundings`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ EXIT_INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line for the person who watches. `level` is debug, info, warn, error, or progress: what a call is
-    doing
-    now, of which only the latest line matters. Secrets are masked.
+    """A line for the person who watches. `level` is debug, info, warn, error, or progress: what a call is doing now,
+    of which only the latest line matters. Secrets are masked.
     """
 
     run_id: str
@@ -73,12 +72,10 @@ async def nobody(question: Question) -> str | None:
 class Surroundings:
     """Everything around a run. Children get the same.
 
-    `new_sandbox` makes a run's sandbox from the Unix time in ms at which the run started. `environment` is
-    the real
+    `new_sandbox` makes a run's sandbox from the Unix time in ms at which the run started. `environment` is the real
     one, secrets included, for references and commands; `overlay` the part of it that was given for this run.
-    `plan_of` loads the plan of a file a workflow step names. `patience_s` is how long a parked run waits
-    for an answer
-    or a timer. `slots` bounds calls over a run and its children together (case CON-2).
+    `plan_of` loads the plan of a file a workflow step names. `patience_s` is how long a parked run waits for an
+    answer or a timer. `slots` bounds calls over a run and its children together (case CON-2).
     """
 
     table: Table
@@ -100,11 +97,9 @@ class Surroundings:
 class RunResult:
     """How a run stands after its host let go of it.
 
-    `verdict`: GO, NO-GO or HOLD. `because`: what made it NO-GO. `waiting`: places (`step` or `step@scope`)
-    that wait for
-    a person. `outputs`: the declared outputs, else each step's output by name. `fault`: the first failure
-    that counts.
-    `notes`: warnings about the journal or the outputs. `state` is the core's own; read it, don't change it.
+    `verdict`: GO, NO-GO or HOLD. `because`: what made it NO-GO. `waiting`: places (`step` or `step@scope`) that wait
+    for a person. `outputs`: the declared outputs, else each step's output by name. `fault`: the first failure that
+    counts. `notes`: warnings about the journal or the outputs. `state` is the core's own; read it, don't change it.
     """
 
     run_id: str
@@ -123,8 +118,7 @@ class RunResult:
         return EXIT_INTERRUPTED if self.interrupted else EXIT_CODES[self.verdict]
 
     def output(self, step: str) -> Any:
-        """A step's output as an expression of the run would see it; a fan-out's is a list. Raises
-        KeyError."""
+        """A step's output as an expression of the run would see it; a fan-out's is a list. Raises KeyError."""
         from gonogo.core.values import output_of
 
         return output_of(self.state.nodes[step].get(""), self.state)

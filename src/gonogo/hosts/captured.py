@@ -1,7 +1,6 @@
 """The names of an expression as they were when it was asked, though the run's state moves on meanwhile.
 
-Names are read from the live state as long as it stands still; right before it changes, `freeze` copies what
-the
+Names are read from the live state as long as it stands still; right before it changes, `freeze` copies what the
 expression names (expressions.md, "Frozen mirror"). Most evaluations end before that, and copy nothing.
 """
 

@@ -150,8 +150,7 @@ def depth_of(state: State) -> int:
 
 
 def child_id(run_id: str, command: StartCall) -> str:
-    """The child's run id: the parent's, the step's name, and a hash of the intent, so that a resumed parent
-    finds it."""
+    """The child's run id: the parent's, the step, and a hash of the intent, so that a resumed parent finds it."""
     step = _NO_FILE_NAME.sub("-", command.step)[:_STEP_CHARACTERS_MAX]
     digest = hashlib.sha256(command.intent.encode()).hexdigest()[:8]
     return f"{run_id[:_BASE_CHARACTERS_MAX]}.{step}.{digest}"

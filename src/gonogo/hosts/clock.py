@@ -1,5 +1,4 @@
-"""The run's own clock: seconds since the run started, on monotonic time, carried on over a resume, never
-set back."""
+"""The run's own clock: seconds since the run started, on monotonic time, carried on over a resume, never set back."""
 
 from __future__ import annotations
 

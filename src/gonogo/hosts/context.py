@@ -52,8 +52,7 @@ class CallContext:
         self._child = child
 
     async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
-        """Evaluate in the run's sandbox. A script may take as long as its step, anything else its kind's
-        limit."""
+        """Evaluate in the run's sandbox. A script may take as long as its step, anything else its kind's limit."""
         limit_s = self._step.timeout_s if kind == "script" else None
         return await self._evaluations.evaluate(source, kind, names, limit_s)
 

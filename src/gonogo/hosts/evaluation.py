@@ -1,7 +1,6 @@
 """Evaluates for one run: the core's batches, and what providers ask for during a call.
 
-What is asked while the sandbox is busy goes into its next frame together. A script that reads memory is
-never joined
+What is asked while the sandbox is busy goes into its next frame together. A script that reads memory is never joined
 with others (semantics.md 15). Results come out as plain JSON with secrets masked, ready for an event.
 """
 
@@ -53,15 +52,13 @@ class Evaluations:
         """Whether anything is being evaluated."""
         return bool(self._outstanding or self._held)
 
-    def capture(self, state: State, command: Evaluate) -> list[Captured]:
+    def capture(self, state: State, command: Evaluate) -> None:
         """Take hold of the names of a batch at the moment it is handed out."""
         expressions = state.graph.plan.expressions
-        held = [
+        self._outstanding[command.batch] = [
             Captured(names_for(state, ask.step, ask.scope), expressions[ask.expression].reading)
             for ask in command.asks
         ]
-        self._outstanding[command.batch] = held
-        return held
 
     def state_moves(self) -> None:
         """Called right before the state changes: what is still being evaluated keeps its values."""

@@ -1,5 +1,6 @@
-"""The local host: runs workflows in this process, with no server. Children run beside their parents, each
-with its journal."""
+"""The local host: runs workflows in this process, with no server. Children run beside their parents, each with its
+journal.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 
     post(event) ─▶ turn: advance each ─▶ append all, one write ─▶ tell the sinks ─▶ perform the commands
 
-Events that come at the same moment are one turn. A record is in the journal, and durable where a mutating
-call depends on it,
-before any of its commands is performed. Where the run is and what a call means is not known here.
+Events that come at the same moment are one turn. A record is in the journal, and durable where a mutating call
+depends on it, before any of its commands is performed. Where the run is and what a call means is not known here.
 """
 
 from __future__ import annotations

@@ -40,8 +40,7 @@ class Outcomes:
         self._bytes_max = output_bytes_max
 
     def event(self, step: Step, call: int, at: float, outcome: object, inputs: Any) -> Returned:
-        """The event of an outcome; one that can't be stored is a failure that names the place in it
-        (RES-3)."""
+        """The event of an outcome; one that can't be stored is a failure that names the place in it (RES-3)."""
         try:
             if isinstance(outcome, Done):
                 return self._done(step, call, at, outcome, inputs)
@@ -185,8 +184,7 @@ _ISSUE_TEXTS = ("rule_id", "message", "file", "category", "suggestion", "replace
 
 
 def bug_in(step: str, error: BaseException) -> Fault:
-    """An exception that a provider didn't catch: its type, place and short message; no locals (case
-    SEC-4)."""
+    """An exception that a provider didn't catch: its type, place and short message; no locals (case SEC-4)."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next

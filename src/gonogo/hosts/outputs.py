@@ -8,7 +8,7 @@ from typing import Any
 from gonogo.core.faults import Fault
 from gonogo.core.state import State
 from gonogo.core.values import names_for, output_of
-from gonogo.expressions.results import Failure, Result
+from gonogo.expressions.results import Failure, Result, Value
 from gonogo.hosts.evaluation import Evaluations
 from gonogo.hosts.templates import Templates, has_tags
 
@@ -16,8 +16,7 @@ from gonogo.hosts.templates import Templates, has_tags
 async def declared(
     state: State, evaluations: Evaluations, templates: Templates
 ) -> tuple[dict[str, Any], Fault | None]:
-    """The declared outputs. One that can't be computed is null, and a fault: it isn't passed over in
-    silence."""
+    """The declared outputs. One that can't be computed is null, and a fault: it isn't passed over in silence."""
     names = _names(state)
     given: dict[str, Any] = {}
     fault: Fault | None = None
@@ -38,8 +37,6 @@ async def _one(
     value = output.get("value")
     if isinstance(value, str) and has_tags(value):
         return evaluations.masked(templates.result(value, names))
-    from gonogo.expressions.results import Value
-
     return Value(value)
 
 

@@ -35,8 +35,7 @@ class Unprepared(Exception):  # noqa: N818 - the name says what happened
 
 
 class Card(NamedTuple):
-    """What is the same for all calls of a step. `config` and `env` are None when they must be rendered each
-    time."""
+    """What is the same for all calls of a step. `config` and `env` are None when they must be rendered each time."""
 
     step: Step
     provider: Provider
@@ -84,7 +83,7 @@ class Preparation:
     def prepare(self, card: Card, command: StartCall) -> Prepared:
         """One call. Raises Unprepared."""
         step, provider = card.step, card.provider
-        needed = provider.needs_names or config_is_rendered(card)
+        needed = provider.needs_names or _is_rendered(card)
         names = names_for(self._state, command.step, command.scope) if needed else _NOTHING
         inputs: dict[str, Any] = {}
         unset: tuple[str, ...] = ()
@@ -174,7 +173,7 @@ class Preparation:
         return source if result is None else as_text(result.value)
 
 
-def config_is_rendered(card: Card) -> bool:
+def _is_rendered(card: Card) -> bool:
     """Whether something of the step must be rendered for each call."""
     return card.config is None or card.env is None or card.step.idempotency_key is not None
 

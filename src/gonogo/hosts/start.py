@@ -13,10 +13,9 @@ from gonogo.journal.normalise import NotStorable, normalise_event
 from gonogo.journal.redact import Redactor
 
 
-def new_run_id(now_s: float | None = None) -> str:
+def new_run_id() -> str:
     """An id that sorts by time and is unique: `20261130-141503-9f3ab2` (UTC)."""
-    moment = time.gmtime(time.time() if now_s is None else now_s)
-    return f"{time.strftime('%Y%m%d-%H%M%S', moment)}-{secrets.token_hex(3)}"
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
 
 
 def first_event(event: RunStarted, redactor: Redactor) -> RunStarted:

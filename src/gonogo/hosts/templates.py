@@ -1,5 +1,4 @@
-"""Renders a run's templates right before they are needed. Liquid is imported when the first text holds a
-tag."""
+"""Renders a run's templates right before they are needed. Liquid is imported when the first text holds a tag."""
 
 from __future__ import annotations
 
@@ -32,16 +31,6 @@ class Templates:
         if not has_tags(text):
             return text
         return self._ready().render(text, names)
-
-    def within(self, value: Any, names: Mapping[str, Any]) -> Any:
-        """A value with the tags in its texts replaced, at any depth. Raises TemplateProblem."""
-        if isinstance(value, str):
-            return self.text(value, names)
-        if isinstance(value, dict):
-            return {key: self.within(part, names) for key, part in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.within(part, names) for part in value]
-        return value
 
     def result(self, text: str, names: Mapping[str, Any]) -> Result:
         """A text as a result: one output tag alone gives the value itself."""

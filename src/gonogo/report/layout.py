@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
 
-WIDTH_MIN = 20
 JOINERS = "\u200c\u200d"
 """Invisible, but parts of words and of emoji."""
 
