@@ -10,8 +10,12 @@ import click
 import pytest
 from tests.cli.conftest import COMMAND, process
 
+from gonogo import app
+from gonogo.cli import process as process_start
 from gonogo.cli.group import Verbs
+from gonogo.cli.session import DEFAULT_RUNS_DIR
 from gonogo.cli.verbs import VERBS, help_text
+from gonogo.hosts import local
 
 
 def test_every_verb_in_the_table_has_a_command() -> None:
@@ -91,3 +95,9 @@ def test_closed_streams_are_no_error(tmp_path: Path) -> None:
     (tmp_path / "gonogo.yaml").write_text('version: "1.0"\nsteps:\n  a: {type: noop}\n')
     done = subprocess.run(["bash", "-c", f"{COMMAND} run >&- 2>&- <&-"], cwd=tmp_path, check=False)
     assert done.returncode == 0
+
+
+def test_the_command_and_the_host_hear_the_same_signals() -> None:
+    """Written twice, because `--help` must not load a host; as is the folder of the runs."""
+    assert process_start.ENDING == local.SIGNALS
+    assert Path(app.RUNS_DIR) == DEFAULT_RUNS_DIR

@@ -30,7 +30,7 @@ def test_CLI_2_a_passing_run_is_one_json_document(gonogo: Gonogo, tmp_path: Path
     assert ended.json["verdict"] == "GO"
     assert ended.json["exit_code"] == 0
     assert list(ended.json["steps"]) == ["a", "b"]
-    assert ended.json["steps"]["a"]["output"] == "hello\n" or ended.json["steps"]["a"]["output"] == "hello"
+    assert ended.json["steps"]["a"]["output"] == "hello"
     assert "b: hi" in ended.err
 
 
@@ -237,7 +237,7 @@ def test_a_run_in_another_process_can_be_cancelled(tmp_path: Path) -> None:
     assert "told to stop" in asked.err
     out, _ = running.communicate(timeout=30)
     assert running.returncode == 1
-    assert "because it was cancelled" in out or "cancelled" in out
+    assert "NO-GO because a was cancelled" in out
 
 
 def test_a_read_only_folder_is_an_error_with_advice(gonogo: Gonogo, tmp_path: Path) -> None:

@@ -53,6 +53,15 @@ def test_what_a_template_gives_is_no_reference() -> None:
     assert filled == "{{ x }} $A"
 
 
+def test_a_template_may_repeat_reorder_or_drop_references() -> None:
+    """Each mark is its own reference, as often as the template gives it."""
+    text = " ".join(f"${{N{number}}}" for number in range(12))
+    environment = {f"N{number}": f"v{number}" for number in range(12)}
+    filled, missing = fill_in(text, environment, lambda marked: " ".join(reversed(marked.split()[1:] * 2)))
+    assert filled.split() == [f"v{number}" for number in (*range(11, 0, -1), *range(11, 0, -1))]
+    assert missing == ()
+
+
 @pytest.fixture
 def everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gonogo.hosts.base import Asker, Log, LogLine, Sink, nobody
+from gonogo.hosts.base import Asker, Log, Sink, nobody, unheard
 from gonogo.journal.store import Durability, Runs
 
 if TYPE_CHECKING:
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from gonogo.providers.table import Table
 
 RUNS_DIR = ".gonogo/runs"
-
-
-def _silent(line: LogLine) -> None:
-    """Nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class Options:
     ask: Asker = nobody
     message: str | None = None
     sinks: tuple[Sink, ...] = ()
-    log: Log = _silent
+    log: Log = unheard
     patience_s: float = 0.0
     signals: bool = False
     env: Mapping[str, str] = field(default_factory=dict)

@@ -59,7 +59,7 @@ Asker = Callable[[Question], Awaitable[str | None]]
 """Answers a question; None when nobody is there."""
 
 
-def _silent(line: LogLine) -> None:
+def unheard(line: LogLine) -> None:
     """Nobody watches."""
 
 
@@ -88,7 +88,7 @@ class Surroundings:
     plan_of: Callable[[str], Plan] | None = None
     ask: Asker = nobody
     sinks: tuple[Sink, ...] = ()
-    log: Log = _silent
+    log: Log = unheard
     patience_s: float = 0.0
     slots: asyncio.Semaphore | None = None
 

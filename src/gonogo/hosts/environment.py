@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gonogo.journal.redact import secrets_in
@@ -16,6 +16,7 @@ from gonogo.journal.redact import secrets_in
 _REFERENCE = re.compile(
     r"\$\{\{\s*env\.(?P<tag>[A-Za-z_]\w*)\s*\}\}|\$\{(?P<braced>[A-Z_][A-Z0-9_]*)\}|\$(?P<bare>[A-Z_][A-Z0-9_]*)"
 )
+_MARK = re.compile("\ue000[0-9a-f]{16}:[0-9]+\ue001")
 
 
 def visible(environment: Mapping[str, str]) -> dict[str, str]:
@@ -49,23 +50,20 @@ def without_references(text: str) -> str:
 def fill_in(
     text: str, environment: Mapping[str, str], render: Callable[[str], str] | None = None
 ) -> tuple[str, tuple[str, ...]]:
-    """The text with `${{ env.X }}`, `${X}` and `$X` replaced; names that aren't set stay as written and are
-    returned.
+    """The text with `${{ env.X }}`, `${X}` and `$X` replaced; names that aren't set stay as written and are returned.
 
     `render` sees the text with marks in place of the references, so that neither a variable's value is taken for a
     template nor what a template gave for a reference (case SEC-1).
     """
     references = list(_REFERENCE.finditer(text))
+    missing = tuple(dict.fromkeys(_name(found) for found in references if _name(found) not in environment))
     if render is None:
-        return _REFERENCE.sub(lambda found: _value(found, environment), text), _missing(
-            references, environment
-        )
-    mark = f"\ue000{secrets.token_hex(8)}:"
-    numbers: Iterator[int] = iter(range(len(references)))
-    rendered = render(_REFERENCE.sub(lambda _: f"{mark}{next(numbers)}\ue001", text))
-    for number, found in enumerate(references):
-        rendered = rendered.replace(f"{mark}{number}\ue001", _value(found, environment))
-    return rendered, _missing(references, environment)
+        return _REFERENCE.sub(lambda found: _value(found, environment), text), missing
+    secret = secrets.token_hex(8)
+    values = {f"\ue000{secret}:{n}\ue001": _value(found, environment) for n, found in enumerate(references)}
+    marks = iter(values)
+    rendered = render(_REFERENCE.sub(lambda _: next(marks), text))
+    return _MARK.sub(lambda found: values.get(found[0], found[0]), rendered), missing
 
 
 def _name(found: re.Match[str]) -> str:
@@ -74,7 +72,3 @@ def _name(found: re.Match[str]) -> str:
 
 def _value(found: re.Match[str], environment: Mapping[str, str]) -> str:
     return environment.get(_name(found), found[0])
-
-
-def _missing(references: list[re.Match[str]], environment: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_name(found) for found in references if _name(found) not in environment))

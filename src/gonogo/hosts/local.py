@@ -39,9 +39,7 @@ async def run_new(
     Raises:
         JournalError, SandboxError, Bug: the run stopped where it was; it can be resumed.
     """
-    state = begin(event)
-    state.run_id = event.run_id
-    return await _drive(state, journal, around, RunClock(), [event], signals)
+    return await _drive(begin(event), journal, around, RunClock(), [event], signals)
 
 
 async def run_again(journal: RunJournal, around: Surroundings, *, signals: bool = False) -> RunResult:
