@@ -32,7 +32,8 @@ class Config(BaseModel):
     workflow: str | None = Field(default=None, description="Id of an imported workflow; or config.")
     config: str | None = Field(default=None, description="Path of a workflow file.")
     args: Mapping[str, Any] | None = Field(
-        default=None, description="Inputs of the workflow; texts are templates."
+        default=None,
+        description="Inputs of the workflow; texts are templates and give text, {expression: …} gives any value.",
     )
     workflow_inputs: Mapping[str, Any] | None = Field(default=None, description="Same as args.")
     overrides: Mapping[str, Any] | None = Field(
