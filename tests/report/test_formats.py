@@ -81,7 +81,7 @@ def test_the_table_says_it_in_words(reporting: Reporting) -> None:
     assert "broken" in rows["bad"]
     assert rows["after"].endswith("skipped: needs bad, which failed")
     assert "failed, tolerated" in rows["soft"]
-    assert "2 of 3 items passed" in rows["each"]
+    assert "2 of 3 items passed (#1 2)" in rows["each"]
     assert any(line.startswith("NO-GO because bad failed: ") for line in lines)
 
 
@@ -161,6 +161,35 @@ def test_workflow_commands_cannot_be_injected(reporting: Reporting) -> None:
     assert "line one%0A::error::injected %25" in lines[0]
     assert "file=https%3A//evil/x%3A1%2C2.py" in lines[1]
     assert lines[-1] == "::notice title=gonogo::GO"
+
+
+FILES = """
+files: {type: script, forEach: true, content: "return ['src/a.py', 'src/b.py', 'src/c.py']"}
+check: {type: script, depends_on: files, fanout: map, content: "return item", guarantee: "!output.endsWith('GOOD')"}
+"""
+
+
+@pytest.mark.parametrize("bad", [("b",), ("b", "c")])
+def test_every_format_for_people_names_the_items_that_failed(
+    reporting: Reporting, bad: tuple[str, ...]
+) -> None:
+    """Their place and what they are: the step's message alone doesn't say which file it is about."""
+    good = "a" if len(bad) == 2 else "[ac]"
+    report = reporting(FILES.replace("!output.endsWith('GOOD')", f"/{good}.py$/.test(output)"))
+    for name in ("table", "junit", "github"):
+        text = render(report, name, Style())
+        assert all(
+            f"{place} src/{letter}.py" in text for letter, place in zip(bad, ("#1", "#2"), strict=False)
+        )
+    assert f"{3 - len(bad)} of 3 items passed" in render(report, "markdown", Style())
+
+
+def test_an_annotation_names_its_step(reporting: Reporting) -> None:
+    """Also where the rule is the same for all steps; GitHub shows the title and little else."""
+    text = render(
+        reporting("lint: {type: script, content: 'return 1', guarantee: 'output > 1'}"), "github", Style()
+    )
+    assert "title=lint/contract/guarantee_failed::" in text
 
 
 def test_markdown_is_text_only(reporting: Reporting) -> None:

@@ -17,6 +17,7 @@ from msgspec import UNSET
 from gonogo.core import lifecycle as life
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Plan, Step
+from gonogo.core.reruns import item_of
 from gonogo.core.scope import index_of
 from gonogo.core.state import Node, State
 from gonogo.core.values import output_of
@@ -34,7 +35,10 @@ _CODES = {"GO": GO, "NO-GO": NO_GO, "HOLD": HOLD}
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """One item of a fan-out. `index` counts from 0 in its own fan-out, `scope` names the place among nested ones."""
+    """One item of a fan-out. `index` counts from 0 in its own fan-out, `scope` names the place among nested ones.
+
+    `value` is the item itself, for people: `as_json` leaves it to the output of the list's step.
+    """
 
     index: int
     scope: str
@@ -44,6 +48,7 @@ class ItemView:
     output: Any
     issues: tuple[Issue, ...]
     fault: Fault | None
+    value: Any = None
 
     def as_json(self) -> dict[str, Any]:
         """The item in the object of `--format json`."""
@@ -223,6 +228,7 @@ def _item(state: State, node: Node) -> ItemView:
         output=_output(node, state),
         issues=node.issues,
         fault=node.fault,
+        value=shown(item_of(state, node.scope)),
     )
 
 

@@ -21,7 +21,7 @@ def github(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     found = sorted(report.findings.all, key=lambda one: list(_LEVELS).index(one.issue.severity))
-    yield from (_annotation(finding) for finding in found[:ANNOTATIONS_MAX])
+    yield from (_annotation(finding, report) for finding in found[:ANNOTATIONS_MAX])
     word = words.verdict_word(report.view)
     level = "notice" if word == "GO" else "warning" if word == "HOLD" else "error"
     told = " ".join(part for part in (word, words.cause(report.view, report.whys)) if part)
@@ -30,9 +30,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"::{level} title=gonogo::{_data(told)}"
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(finding: Finding, report: Report) -> str:
     issue = finding.issue
-    properties = {"title": plain(issue.rule_id)}
+    properties = {"title": plain(_title(finding, report))}
     if finding.located:
         properties |= {"file": issue.file}
         if issue.line >= 1:
@@ -41,6 +41,17 @@ def _annotation(finding: Finding) -> str:
             properties["endLine"] = str(issue.end_line)
     told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::{_LEVELS[issue.severity]} {told}::{_data(issue.message)}"
+
+
+def _title(finding: Finding, report: Report) -> str:
+    """The rule; with its step where the rule's name is the same for all, and the item where there are several."""
+    rule = finding.issue.rule_id
+    title = rule if rule.startswith(finding.step) else f"{finding.step}/{rule}"
+    step = report.view.steps.get(finding.step)
+    item = next(
+        (one for one in (step.items if step else None) or () if one.scope == finding.issue.scope), None
+    )
+    return title if item is None else f"{title} {words.item_name(item)}"
 
 
 def _data(text: str) -> str:

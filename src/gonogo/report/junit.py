@@ -63,7 +63,7 @@ def _cases(report: Report, step: StepView) -> Iterator[str]:
 
 
 def _item_case(suite: str, step: StepView, item: ItemView) -> str:
-    note = item.fault.message if item.fault else (item.reason or "")
+    note = f"{words.item_name(item)}: {item.fault.message}" if item.fault else (item.reason or "")
     name = f"{step.name} [{item.scope}]"
     # An item that failed in a tolerated or partly passed step fails nothing by itself.
     outcome = item.outcome if step.outcome == "failed" or item.outcome != "failed" else "tolerated"

@@ -80,8 +80,8 @@ def _failed_items(step: StepView, style: Style) -> Iterator[str]:
         return  # the row has told of a single one
     for item in bad[:FAILED_ITEMS_MAX]:
         message = brief(item.fault.message, words.MESSAGE_MAX) if item.fault else item.outcome
-        start = f"    {style.symbol(item.outcome)} {item.scope}"
-        yield from beside(start, 6 + cells(item.scope), message, "red", style)
+        name = words.item_name(item)
+        yield from beside(f"    {style.symbol(item.outcome)} {name}", 6 + cells(name), message, "red", style)
     if len(bad) > FAILED_ITEMS_MAX:
         yield style.paint(style.typography(f"    … {len(bad) - FAILED_ITEMS_MAX:,} more"), "dim")
 

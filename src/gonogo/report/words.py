@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 
-from gonogo.journal.view import RunView, StepView, Waiting
+from gonogo.journal.view import ItemView, RunView, StepView, Waiting
 from gonogo.report.layout import brief, count
 from gonogo.report.why import Why
 
 MESSAGE_MAX = 300
 NAMES_MAX = 5
+ITEM_MAX = 60
 
 
 def note(step: StepView, why: Why | None) -> str:
@@ -39,24 +41,25 @@ def _what(step: StepView) -> str:
 
 
 def _items(step: StepView) -> str:
-    """`3 of 5 items passed (#1: message)`."""
+    """`3 of 5 items passed (#1 src/a.py: message)`, the message only where the step's own isn't the same."""
     if step.items is None:
         return ""
     total = len(step.items)
     passed = sum(item.outcome == "passed" for item in step.items)
     if passed == total:
         return count(total, "item")
-    told = step.fault.message if step.fault else None
-    first = next(
-        (
-            item
-            for item in step.items
-            if item.outcome != "passed" and item.fault and item.fault.message != told
-        ),
-        None,
-    )
-    cause = f" (#{first.index}: {brief(first.fault.message, 120)})" if first and first.fault else ""
-    return f"{passed:,} of {count(total, 'item')} passed{cause}"
+    first = next((item for item in step.items if item.outcome != "passed" and item.fault), None)
+    told = f"{passed:,} of {count(total, 'item')} passed"
+    if first is None or first.fault is None:
+        return told
+    same = step.fault is not None and first.fault.message == step.fault.message
+    return f"{told} ({item_name(first)}{'' if same else f': {brief(first.fault.message, 120)}'})"
+
+
+def item_name(item: ItemView) -> str:
+    """`#1 src/a.py`: an item by its place and what it is."""
+    value = item.value if isinstance(item.value, str) else json.dumps(item.value, ensure_ascii=False)
+    return f"#{item.index} {brief(value, ITEM_MAX)}".rstrip()
 
 
 def _repeats(step: StepView) -> str:
@@ -99,7 +102,9 @@ def _no_go(view: RunView, whys: Mapping[str, Why]) -> str:
     if not causes:
         return ""
     told = _one_cause(view, whys, causes[0])
-    others = causes[1:]
+    others = [
+        cause for cause in causes[1:] if cause != "cancelled"
+    ]  # a step that was cancelled says it already
     return f"because {told}" + (f"; also {_listed(others)}" if others else "")
 
 
