@@ -145,6 +145,16 @@ def test_what_is_asked_for_wins(tmp_path: Path) -> None:
     assert detect(Asked(event="all", payload=path), {"PATH": ""}, tmp_path).trigger is None
 
 
+@pytest.mark.parametrize(
+    ("event", "advice"), [("pr_open", "did you mean pr_opened?"), ("push", "it is one of pr_opened")]
+)
+def test_an_event_that_no_step_can_be_for_is_refused(tmp_path: Path, event: str, advice: str) -> None:
+    """It would leave out every step with an `on`, and the verdict would be GO for nothing."""
+    with pytest.raises(UsageError) as refused:
+        detect(Asked(event=event), {"PATH": ""}, tmp_path)
+    assert (refused.value.advice or "").startswith(advice)
+
+
 def test_github_actions_tells_event_branch_and_base(tmp_path: Path) -> None:
     """From its environment; only inside of Actions."""
     path = tmp_path / "event.json"

@@ -176,7 +176,10 @@ def test_cancel_ends_a_run_that_waits(gonogo: Gonogo, tmp_path: Path) -> None:
     """It says so afterwards."""
     write(tmp_path, "ask: {type: human-input, prompt: 'Go?'}")
     gonogo("run")
-    assert gonogo("cancel", "last").code == 0
+    ended = gonogo("cancel", "last")
+    assert ended.code == 0
+    assert "NO-GO because ask was cancelled" in ended.out
+    assert "also cancelled" not in ended.out
     assert gonogo("runs", "--format", "json").json[0]["verdict"] == "NO-GO"
 
 
@@ -203,6 +206,9 @@ def test_doctor_finds_a_healthy_place(gonogo: Gonogo) -> None:
     assert checks["sandbox"]["status"] == "ok"
     assert checks["workflow file"]["status"] == "note"
     assert all(check["advice"] for check in checks.values() if check["status"] in ("error", "warning"))
+    assert not any("pip install" in (check["advice"] or "") for check in checks.values()), (
+        "there are no extras"
+    )
 
 
 def test_doctor_finds_what_is_wrong(gonogo: Gonogo, tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from gonogo.cli.triggers import payload as payloads
 from gonogo.cli.triggers.git import Change, change_in
 from gonogo.cli.triggers.payload import Payload
 from gonogo.cli.triggers.shape import change_names, text, totals
+from gonogo.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,9 @@ class Detected:
 
 
 def detect(asked: Asked, environment: Mapping[str, str], folder: Path) -> Detected:
-    """Event and change. Raises UsageError when the payload or the base can't be used."""
+    """Event and change. Raises UsageError when the event is none, or the payload or the base can't be used."""
+    if asked.event not in (None, "all"):
+        _refuse_unknown(str(asked.event))
     payload = _payload(asked, environment)
     hints = (*(payload.hints if payload else ()), *_base_of_actions(environment))
     change = change_in(folder, base=asked.base, environment=environment, hints=hints)
@@ -43,6 +46,18 @@ def detect(asked: Asked, environment: Mapping[str, str], folder: Path) -> Detect
         _context(payload, change, environment),
         change.notes if change else (),
     )
+
+
+def _refuse_unknown(event: str) -> None:
+    """An event that no `on` can list would leave such steps out, and a gate without them says GO."""
+    from gonogo.config.collect import nearest
+    from gonogo.config.schema.base import Event
+
+    known = get_args(Event)
+    if event not in known:
+        near = nearest(event, known)
+        advice = f"did you mean {near}?" if near else f"it is one of {', '.join(known)}, or all for no event"
+        raise UsageError(f"there is no event {event!r} (--event)", advice=advice)
 
 
 def _payload(asked: Asked, environment: Mapping[str, str]) -> Payload | None:

@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -21,11 +20,6 @@ from gonogo.errors import GonogoError
 
 DISK_BYTES_WANTED = 200 * 1024 * 1024
 TIMEOUT_S = 10.0
-_EXTRAS = (
-    ("ui", "starlette", "the web page"),
-    ("mcp", "mcp", "steps that call MCP tools"),
-    ("otel", "opentelemetry", "traces and metrics"),
-)
 _SYMBOLS = {"ok": "passed", "warning": "tolerated", "error": "failed", "note": "excluded"}
 
 
@@ -79,7 +73,6 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
             yield Finding(
                 name, "error", f"the check itself failed: {type(error).__name__}", "please report it"
             )
-    yield from _extras()
 
 
 def _python() -> Finding:
@@ -179,16 +172,6 @@ def _config() -> Finding:
     except GonogoError as error:
         return Finding("workflow file", "note", error.message, error.advice)
     return Finding("workflow file", "ok", str(found.path), found.note)
-
-
-def _extras() -> Iterator[Finding]:
-    for name, module, does in _EXTRAS:
-        if find_spec(module) is None:
-            yield Finding(
-                f"[{name}]", "note", f"not installed; it is for {does}", f"pip install 'gonogo[{name}]'"
-            )
-        else:
-            yield Finding(f"[{name}]", "ok", f"installed, for {does}")
 
 
 def _table(session: Session, found: list[Finding]) -> str:
