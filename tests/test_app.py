@@ -112,3 +112,13 @@ def test_importing_gonogo_is_cheap() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()
     assert [name for name in loaded if name.startswith("gonogo")] == ["gonogo"]
+
+
+def test_a_config_error_tells_every_problem_by_itself() -> None:
+    """Who embeds gonogo sees a traceback and nothing else: place, what is wrong and what to write."""
+    with pytest.raises(ConfigError) as refused:
+        gonogo.loads('version: "1.0"\nsteps:\n  a: {type: comand}\n  b: {type: noop, dependson: a}\n')
+    told = str(refused.value).splitlines()
+    assert told[0] == "2 problems in the configuration"
+    assert told[1].endswith(":3:13: unknown step type 'comand' (did you mean command?)")
+    assert "depends_on" in told[2]

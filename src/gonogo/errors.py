@@ -71,6 +71,16 @@ class ConfigError(GonogoError):
         super().__init__(f"{count} problem{'s' if count != 1 else ''} in the configuration", advice=advice)
         self.problems = problems
 
+    def __str__(self) -> str:
+        """The count and every problem: who embeds gonogo sees a traceback and nothing else."""
+        return "\n".join((self.message, *(f"  {_told(problem)}" for problem in self.problems)))
+
+
+def _told(problem: Problem) -> str:
+    place = problem.place
+    where = f"{place.file}:{place.line}:{place.column}: " if place else ""
+    return f"{where}{problem.message}" + (f" ({problem.suggestion})" if problem.suggestion else "")
+
 
 class JournalError(GonogoError):
     """A journal is missing, damaged before its last line, from a newer version, or can't be written."""

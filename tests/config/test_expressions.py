@@ -98,6 +98,12 @@ def test_syntax_errors_of_all_constructs_are_reported_with_their_places(
     assert lines == [1, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16]
 
 
+def test_a_name_that_is_missing_is_a_syntax_error_alone(refuse: Any, sandbox: Sandbox) -> None:
+    """The parser puts an empty name where it misses one; nobody wrote that."""
+    problems = refuse("steps: {a: {type: noop, if: 'branch + ;'}}", compile_expressions=sandbox.prepare)
+    assert [problem.code for problem in problems] == ["expression.syntax"]
+
+
 def test_the_sandbox_is_asked_once_for_all(load_text: Any) -> None:
     """One frame; each source once."""
     asked: list[Sequence[Any]] = []

@@ -86,7 +86,7 @@ class Expressions:
 
     def _check_names(self, source: str, reading: Reading, use: Use) -> None:
         for name in unknown_names(reading):
-            if self._notes.only_counted():
+            if not name or self._notes.only_counted():  # a name the parser missed: a syntax error says it better
                 continue
             line, column = locate(source, name)
             near = nearest(name, sorted(KNOWN_NAMES | HELPERS))
