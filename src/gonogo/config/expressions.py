@@ -86,7 +86,8 @@ class Expressions:
 
     def _check_names(self, source: str, reading: Reading, use: Use) -> None:
         for name in unknown_names(reading):
-            if not name or self._notes.only_counted():  # a name the parser missed: a syntax error says it better
+            # Where the parser misses a name it puts an empty one; the syntax error says it better.
+            if not name or self._notes.only_counted():
                 continue
             line, column = locate(source, name)
             near = nearest(name, sorted(KNOWN_NAMES | HELPERS))
