@@ -9,6 +9,7 @@ import pytest
 
 from gonogo import app
 from gonogo.core.events import RunStarted
+from gonogo.errors import JournalError
 from gonogo.hosts.base import RunResult
 from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.memory import MemoryRuns
@@ -248,3 +249,17 @@ def test_a_child_whose_host_died_before_its_first_record_begins(
     again = app.resume_run(parked.run_id, app.Options(runs=runs))
     assert again.verdict == "HOLD"
     assert len(runs.read(child).records) > 1
+
+
+def test_a_childs_damaged_journal_is_told_as_that(
+    run_files: Callable[..., RunResult], tmp_path: Path
+) -> None:
+    """Not as a run that is there already: going on with it is what was tried."""
+    runs = JsonlRuns(tmp_path / "runs")
+    parked = run_files(HOLDING, runs=runs)
+    (child,) = [run_id for run_id in runs.ids() if run_id != parked.run_id]
+    journal = tmp_path / "runs" / child / "journal.jsonl"
+    journal.write_bytes(b"damage\n" + journal.read_bytes())
+    with pytest.raises(JournalError, match="line 1") as told:
+        app.resume_run(parked.run_id, app.Options(runs=runs))
+    assert child in told.value.message

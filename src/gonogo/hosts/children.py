@@ -62,27 +62,33 @@ class Children:
         """Run the child of a call, or go on with it. Raises JournalError, SandboxError, Bug."""
         run_id = child_id(self._state.run_id, command)
         journal = self._known(run_id)
-        if journal is not None:
+        if not isinstance(journal, JournalError):
             result = await self._run_again(journal, self._around)
         else:
             try:
                 event = self._event(run_id, command, self._plan(workflow, overrides, shares_memory), inputs)
             except _Refused as problem:
                 return ChildResult(run_id, "NO-GO", {}, problem.fault)
-            result = await self._run_new(event, self._around.runs.create(run_id), self._around)
+            result = await self._run_new(event, self._created(run_id, journal), self._around)
         child = _as_child(result)
         if not shares_memory or child.verdict != "GO":
             return child
         records = self._around.runs.read(run_id).records
         return dataclasses.replace(child, memory=tuple(_memory_changes(records)))
 
-    def _known(self, run_id: str) -> RunJournal | None:
-        """The child's journal, when it was begun before. One that holds no record never began."""
+    def _known(self, run_id: str) -> RunJournal | JournalError:
+        """The child's journal, when it was begun before, else why there is none. One without a record never began."""
         try:
             self._around.runs.read(run_id)
-        except JournalError:
-            return None
+        except JournalError as problem:
+            return problem
         return self._around.runs.reopen(run_id)
+
+    def _created(self, run_id: str, unread: JournalError) -> RunJournal:
+        try:
+            return self._around.runs.create(run_id)
+        except JournalError as problem:
+            raise (unread if run_id in self._around.runs.ids() else problem) from None
 
     def _plan(self, workflow: str, overrides: Mapping[str, Any], shares_memory: bool) -> Plan:
         depth = depth_of(self._state) + 1
