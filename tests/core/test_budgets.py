@@ -80,3 +80,10 @@ def test_a_first_run_of_a_target_is_no_loop() -> None:
     )
     assert script.started == ["a", "fix"]
     assert script.decided(d.Refused) == []
+
+
+def test_an_item_that_sends_the_whole_list_round_uses_the_loops_of_the_run() -> None:
+    """It is another item each time, so its own scope would never run out."""
+    steps = [step("list", for_each=True), step("each", "list", fanout="map", on_fail=block(goto="list"))]
+    script = Script(plan(*steps, max_loops=2), calls={"list": [1], "each": LOGICAL})
+    assert (script.started.count("list"), script.state.loops) == (3, {"": 2})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.core.script import LOGICAL, Never, Parks, Script, Unclear, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, plan, step
 
 from gonogo.core import decisions as d
 from gonogo.core.events import AnswerGiven, CallLost, Resumed
@@ -73,6 +73,12 @@ def test_semantics_16_a_mutating_call_with_an_unknown_effect_is_in_doubt() -> No
     """It is never repeated blindly, not even by a retry."""
     script = Script(plan(step("post", effects="mutates", on_fail=block(retry=3))), calls={"post": Unclear()})
     assert (script.started, script.verdict, script.node("post").status) == (["post"], "HOLD", "in_doubt")
+
+
+def test_semantics_16_a_doubt_says_how_the_call_failed() -> None:
+    """The person who answers needs it: a 503 and a broken connection are different news."""
+    script = Script(plan(step("post", effects="mutates")), calls={"post": Unclear()})
+    assert script.node("post").reason == f"the call failed after it may have been done: {TRANSIENT.message}"
 
 
 def test_a_reading_call_with_an_unknown_effect_is_an_ordinary_failure() -> None:

@@ -255,3 +255,17 @@ def test_history_holds_the_current_run_while_routing() -> None:
         plan(*steps), calls={"a": 7}, answers={"now": lambda names: names["outputs_history"]["a"] == [7]}
     )
     assert script.started == ["a", "x"]
+
+
+def test_semantics_7_a_goto_from_within_nested_lists_ends_the_fan_outs_it_runs_again() -> None:
+    """An inner fan-out waits for no item that can't come any more."""
+    steps = [
+        step("list", for_each=True),
+        step("start"),
+        step("inner", "start", "list", fanout="map", for_each=True),
+        step("leaf", "inner", fanout="map", on_fail=block(goto="start")),
+    ]
+    failures = iter((LOGICAL,))
+    calls = {"list": [1, 2], "inner": [8, 9], "leaf": lambda call: next(failures, 1)}
+    script = Script(plan(*steps, max_parallelism=1), calls=calls)
+    assert (script.outcome("leaf"), script.state.slots) == ("passed", 0)

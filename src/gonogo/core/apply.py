@@ -214,9 +214,9 @@ def _timed_out(state: State, decision: d.TimedOut) -> None:
 
 def _routed(state: State, decision: d.Routed) -> None:
     state.last_wave = max(state.last_wave, decision.wave)
-    state.trail.append((decision.scope, decision.step, decision.target))
+    state.trail.append((decision.target_scope, decision.step, decision.target))
     if decision.reentry:
-        state.loops[decision.scope] = state.loops.get(decision.scope, 0) + 1
+        state.loops[decision.target_scope] = state.loops.get(decision.target_scope, 0) + 1
     for step, scope in decision.members:
         node = node_for(state, step, scope)
         node.wave = decision.wave

@@ -8,12 +8,16 @@ from gonogo.core.plan import Step
 from gonogo.core.state import Node, State
 
 
-def loops_refusal(state: State, node: Node, target: str) -> Refused | None:
-    """No when routed re-entries in this scope have used up `max_loops`."""
-    used, allowed = state.loops.get(node.scope, 0), state.graph.plan.limits.max_loops
+def loops_refusal(state: State, node: Node, target: str, scope: str) -> Refused | None:
+    """No when routed re-entries in the target's scope have used up `max_loops`.
+
+    The target's scope, since that is where the loop goes round: an item that sends a whole list round again is another
+    item each time.
+    """
+    used, allowed = state.loops.get(scope, 0), state.graph.plan.limits.max_loops
     if used < allowed:
         return None
-    path = " → ".join(cycle_through(state, node.scope, node.step, target))
+    path = " → ".join(cycle_through(state, scope, node.step, target))
     issue = Issue(
         rule_id=f"{node.step}/routing/loop_budget_exceeded",
         message=f"step {node.step} may not route to {target} again: this scope has used its {allowed} loops ({path})",

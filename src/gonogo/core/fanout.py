@@ -11,7 +11,7 @@ import heapq
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core import routing, scheduling
-from gonogo.core.dependencies import all_settled, group_parent
+from gonogo.core.dependencies import all_settled, group_parent, is_superseded
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.plan import Step
 from gonogo.core.scope import child, depth, enclosing, index_of
@@ -64,7 +64,7 @@ def refill(turn: Turn, node: Node) -> None:
     if fan is None or node.status != life.EXPANDING:
         return
     step = turn.graph.steps[node.step]
-    closed = node.requested or (bool(turn.state.stopping) and not scheduling.may_still_run(turn.state, step))
+    closed = is_closed(turn.state, node)
     if not closed:
         while fan.active + fan.ready < step.concurrency:
             index = _next_item(turn.state, node, fan)
@@ -73,6 +73,13 @@ def refill(turn: Turn, node: Node) -> None:
             _open(turn, step, child(node.scope, fan.parent, fan.execution, index))
     if fan.complete == fan.total or (closed and _nothing_under_way(turn.state, node)):
         conclude(turn, node)
+
+
+def is_closed(state: State, node: Node) -> bool:
+    """True when no more items are opened: it, or a fan-out around it, is to run again, or the run stops."""
+    if node.requested or is_superseded(state, node.step, node.scope):
+        return True
+    return bool(state.stopping) and not scheduling.may_still_run(state, state.step(node))
 
 
 def _next_item(state: State, node: Node, fan: Fan) -> int | None:
@@ -143,7 +150,7 @@ def _outcome(state: State, node: Node) -> tuple[str, str | None]:
     if counts.get("failed"):
         return "failed", "all_items" if counts["failed"] == total else "partial"
     if counts.get("cancelled") or sum(counts.values()) < total:
-        return "cancelled", state.stopping
+        return "cancelled", state.stopping or "superseded"
     if counts.get("skipped") == total:
         return "skipped", "all_items"
     return ("tolerated", "items") if counts.get("tolerated") else ("passed", None)

@@ -179,12 +179,18 @@ def _returned(turn: Turn, event: e.CallDone | e.CallFailed) -> None:
     if node is None or node.status != life.RUNNING:
         return
     if _in_doubt(turn, node, event):
-        holds.doubt(turn, node, "the call failed after it may have been done")
+        holds.doubt(turn, node, _doubt(event))
     elif node.requested:
         _supersede(turn, node)
     else:
         contracts.check(turn, node)
         _route(turn, node)
+
+
+def _doubt(event: e.CallDone | e.CallFailed) -> str:
+    """What a person needs for the answer: the failure itself says where the call broke off."""
+    told = "the call failed after it may have been done"
+    return f"{told}: {event.fault.message}" if isinstance(event, e.CallFailed) else told
 
 
 def _in_doubt(turn: Turn, node: Node, event: e.CallDone | e.CallFailed) -> bool:

@@ -13,7 +13,7 @@ from gonogo.core import lifecycle as life
 from gonogo.core import reruns, scheduling
 from gonogo.core.backoff import delay_s
 from gonogo.core.budgets import loops_refusal
-from gonogo.core.dependencies import group_parent
+from gonogo.core.dependencies import group_parent, is_superseded
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Block, Step, Target
@@ -144,7 +144,7 @@ def route(
     before = state.node(target, scope)
     reentry = before is not None and (before.execution > 0 or before.outcome is not None)
     if reentry:
-        refusal = loops_refusal(state, node, target)
+        refusal = loops_refusal(state, node, target, scope)
         if refusal is not None:
             turn.decide(refusal)
             return False
@@ -176,14 +176,21 @@ def route(
 
 
 def abandon_waits(turn: Turn, node: Node) -> None:
-    """A fan-out that is to run again waits for its running items only, not for timers and persons."""
-    for item in items_in_order(turn.state, node) if node.status == life.EXPANDING and node.requested else ():
-        if item is not None and item.status in (life.BACKING_OFF, life.HOLDING, life.REMEDIATING):
+    """A fan-out that is to run again waits for its running items only, not for timers, persons and items to come."""
+    if node.status != life.EXPANDING or not (
+        node.requested or is_superseded(turn.state, node.step, node.scope)
+    ):
+        return
+    for item in items_in_order(turn.state, node):
+        if item is not None and item.status == life.EXPANDING:
+            abandon_waits(turn, item)
+        elif item is not None and item.status in (life.BACKING_OFF, life.HOLDING, life.REMEDIATING):
             turn.clear_timer(item)
             rest = scheduling.rest_of(turn, item.step, item.scope)
             turn.decide(
                 d.Ended(item.step, item.scope, "cancelled", "superseded", item.fault, item.issues, rest)
             )
+    turn.refills[node.step, node.scope] = None
 
 
 def runs_are_complete(turn: Turn, node: Node) -> bool:
