@@ -421,3 +421,19 @@ def test_a_memory_that_should_outlive_the_run_is_told_of(load_text: Any, refuse:
     assert "key.not_yet" in codes(load_text(text).problems)
     assert "key.not_yet" in codes(refuse(text, strict=True))
     assert codes(load_text("memory: {storage: memory}\nsteps: {a: {type: noop}}").problems) == []
+
+
+def test_lists_that_wait_for_each_others_end_are_refused(refuse: Any) -> None:
+    """The ring is named, through each on_finish."""
+    problems = refuse(
+        """
+        version: "1.0"
+        steps:
+          one: {type: noop, forEach: true, on_finish: {run: [tidy]}}
+          two: {type: noop, forEach: true, on_finish: {run: [tidy]}}
+          a: {type: noop, depends_on: [one, two], fanout: map}
+          b: {type: noop, depends_on: [two, one], fanout: map}
+          tidy: {type: noop}
+        """
+    )
+    assert [problem.code for problem in problems if problem.severity == "error"] == ["on_finish.cycle"]

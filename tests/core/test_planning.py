@@ -108,3 +108,31 @@ def test_C_2_R8_a_cycle_is_named_and_nothing_runs() -> None:
     script = Script(plan(step("a", "c"), step("b", "a"), step("c", "b")))
     assert script.started == []
     assert "a → c → b → a" in script.state.run_issues[0].message
+
+
+def test_two_lists_whose_inner_steps_wait_for_each_others_list_are_refused() -> None:
+    """Outside its fan-out a list with an on_finish is settled only when all inside is, so neither ever would be."""
+    finish = block(run=["tidy"])
+    steps = [
+        step("one", for_each=True, on_finish=finish),
+        step("two", for_each=True, on_finish=finish),
+        step("over_one", "one", "two", fanout="map"),
+        step("over_two", "two", "one", fanout="map"),
+        step("tidy"),
+    ]
+    script = Script(plan(*steps), calls={"one": [1], "two": [2]})
+    assert (script.started, script.verdict) == ([], "NO-GO")
+    assert "on_finish of" in script.state.run_issues[0].message
+
+
+def test_a_step_that_waits_for_a_list_and_its_items_is_no_ring() -> None:
+    """Nor is one step over one list behind another."""
+    finish = block(run=["tidy"])
+    steps = [
+        step("one", for_each=True, on_finish=finish),
+        step("two", "one", for_each=True, fanout="reduce", on_finish=finish),
+        step("each", "two", "one", fanout="map"),
+        step("sum", "each", "one", "two"),
+        step("tidy"),
+    ]
+    assert Script(plan(*steps), calls={"one": [1], "two": [2]}).verdict == "GO"

@@ -182,6 +182,8 @@ def _check_together(
     complete = len(drafts) == len(names)
     made = order.Order(plan.steps)
     order.check_cycles(made, notes)
+    if made.ring is None and complete:
+        order.check_lists(plan, notes)
     if complete:  # a step that couldn't be read would be reported as missing, again and again
         order.check_loops(made, document.routing.max_loops, notes)
         order.check_reads(made, expressions.uses, notes)

@@ -12,7 +12,8 @@ from itertools import dropwhile
 from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.components import reached, strong_components
 from gonogo.config.expressions import Use
-from gonogo.core.plan import Block, Step
+from gonogo.core.graph import Graph, cycle_through_lists
+from gonogo.core.plan import Block, Plan, Step
 from gonogo.expressions.analyse import Reading
 
 _OUTPUT_NAMES = frozenset(("outputs", "outputs_history", "outputs_raw", "outputs_wave", "outputs_meta"))
@@ -101,6 +102,19 @@ def check_cycles(order: Order, notes: Collector) -> None:
         message = f"these steps wait for each other: {' -> '.join(ring[:20])}"
         notes.add_key(
             "error", "depends_on.cycle", message, ("steps", ring[0], "depends_on"), "remove one of them"
+        )
+
+
+def check_lists(plan: Plan, notes: Collector) -> None:
+    """Two lists with on_finish whose inner steps wait for each other would never settle."""
+    if not any(step.on_finish is not None for step in plan.steps.values()):
+        return
+    ring = cycle_through_lists(Graph(plan))
+    if ring:
+        message = f"these wait for each other: {' -> '.join(ring[:20])}"
+        first = next(name for name in ring if name in plan.steps)
+        notes.add_key(
+            "error", "on_finish.cycle", message, ("steps", first), "let one of them depend on neither list"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gonogo.core.decisions import Planned, Refusal
 from gonogo.core.events import RunStarted
 from gonogo.core.faults import Issue
-from gonogo.core.graph import Graph, cycle, edges
+from gonogo.core.graph import Graph, cycle, cycle_through_lists, edges
 from gonogo.core.plan import Need, Plan, Step
 
 RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy"})
@@ -15,7 +15,7 @@ RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy"}
 def plan_run(graph: Graph, event: RunStarted) -> Planned | Refusal:
     """The plan decision, or the reason why nothing can run."""
     plan = graph.plan
-    impossible = _impossible(plan)
+    impossible = _impossible(graph)
     if impossible is not None:
         return Refusal(impossible)
     name = str(event.trigger.get("name")) if event.trigger else None
@@ -34,13 +34,14 @@ def plan_run(graph: Graph, event: RunStarted) -> Planned | Refusal:
     return Planned(included, excluded, held_back)
 
 
-def _impossible(plan: Plan) -> Issue | None:
+def _impossible(graph: Graph) -> Issue | None:
+    plan = graph.plan
     for step in plan.steps.values():
         for edge in edges(step):
             if edge.step not in plan.steps:
                 message = f"step {step.name} depends on {edge.step}, which isn't a step of this workflow"
                 return Issue("system/error", message, check_name="system", engine=True)
-    loop = cycle(plan)
+    loop = cycle(plan) or cycle_through_lists(graph)
     if loop:
         return Issue(
             "system/error", f"steps wait for each other: {' → '.join(loop)}", check_name="system", engine=True
