@@ -29,7 +29,9 @@ class Config(BaseModel):
     default: str | None = Field(default=None, description="Answer when nothing is typed or time runs out.")
     allow_empty: bool = Field(default=False, description="Take an empty answer.")
     multiline: bool = Field(default=False, description="Take several lines.")
-    secret: bool = Field(default=False, description="Don't show or keep the answer in the clear.")
+    secret: bool = Field(
+        default=False, description="Hide the answer while it is typed. The journal keeps it like any answer."
+    )
 
 
 async def run(call: Call, context: Context) -> Outcome:
