@@ -69,7 +69,12 @@ class Stale(Exception):  # noqa: N818 - the name says what the patch is
 
 def plant(bug: Planted, folder: Path) -> None:
     """Copy the source into `folder` and put the bug in. Raises Stale."""
-    shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__", "providers", "config", "cli", "report", "hosts"), dirs_exist_ok=True)
+    shutil.copytree(
+        SOURCE,
+        folder,
+        ignore=shutil.ignore_patterns("__pycache__", "providers", "config", "cli", "report", "hosts"),
+        dirs_exist_ok=True,
+    )
     path = folder / "gonogo" / "core" / bug.file
     text = path.read_text()
     if text.count(bug.old) != 1:
