@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Gonogo, write
 
 from gonogo.cli.triggers.filters import without_filters
 from gonogo.cli.triggers.git import Change, change_in
@@ -163,7 +164,7 @@ def test_a_shallow_clone_says_that_history_is_missing(repository: Repository, tm
     repository("clone", "-q", "--depth", "1", f"file://{repository.path}", str(shallow))
     change = change_in(shallow, base=None, environment=ENVIRONMENT)
     assert change is not None
-    assert change.files == ()
+    assert (change.files, change.unknown) == ((), True)
     assert any("shallow" in note for note in change.notes)
 
 
@@ -336,3 +337,18 @@ def test_a_merge_in_progress_is_listed(repository: Repository) -> None:
         ["git", "merge", "feature"], cwd=repository.path, env=ENVIRONMENT, capture_output=True, check=False
     )
     assert "a.txt" in names(repository.change())
+
+
+def test_a_change_that_nobody_knows_is_null_and_told_in_every_report(gonogo: Gonogo, tmp_path: Path) -> None:
+    """A count of files that is no answer must not pass for one."""
+    full, shallow = Repository(tmp_path / "full"), tmp_path / "shallow"
+    for number in (1, 2):
+        full.commit({f"{number}.txt": "x\n"})
+    full("clone", "-q", "--depth", "1", f"file://{full.path}", str(shallow))
+    path = write(shallow, "size:\n  type: noop\n  assume: filesCount !== null")
+    os.chdir(shallow)
+    for form, start in (("json", "{"), ("markdown", "##"), ("github", "::warning")):
+        ended = gonogo("run", str(path), "-q", "--format", form)
+        assert ended.out.startswith(start)
+        assert "shallow" in ended.out
+    assert gonogo("run", str(path), "-q", "--format", "json").json["steps"]["size"]["reason"] == "assume"

@@ -132,3 +132,10 @@ def test_semantics_6_a_lost_mutating_call_holds() -> None:
 def test_semantics_6_a_lost_mutating_call_under_a_key_is_repeated() -> None:
     """The author gave a key because the far side honours it."""
     assert lost(effects="mutates", idempotency_key=0).verdict == "GO"
+
+
+def test_done_is_taken_at_its_word_where_a_guarantee_would_need_the_output() -> None:
+    """Nobody has the output, so nothing is judged about it."""
+    steps = [step("post", effects="mutates", guarantee=["deployed"])]
+    script = Script(plan(*steps), calls={"post": Unclear()}, answers={"deployed": False})
+    assert script.tell(AnswerGiven(step="post", text="done")).verdict == "GO"

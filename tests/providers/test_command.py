@@ -220,3 +220,13 @@ def test_a_wrong_config_is_refused(do: Do, config: dict[str, Any]) -> None:
     """At load, not at run."""
     with pytest.raises(ValidationError):
         do("command", config)
+
+
+def test_a_command_that_is_silent_on_stderr_is_told_by_its_last_lines(do: Do) -> None:
+    """Many test tools report on stdout alone."""
+    outcome = do("command", {"exec": "echo F test_x; echo 3 failed, 2 passed; exit 1", "parse": "text"})
+    assert isinstance(outcome, Failed)
+    assert (
+        outcome.fault.message
+        == "the command failed: exit code 1; it said last: F test_x | 3 failed, 2 passed"
+    )

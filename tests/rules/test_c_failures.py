@@ -337,3 +337,9 @@ steps:
     assert all(
         event.duration_ms >= 0 for record in ran.records if hasattr(event := record.event, "duration_ms")
     )
+
+
+def test_C_7_R8_what_a_guarantee_saw_is_in_its_message(run_yaml: RunYaml) -> None:
+    """Not only in the journal."""
+    ran = run_yaml("steps: {a: {type: command, exec: echo 0, guarantee: output > 0}}")
+    assert ran["a"].issues[0].message == "output > 0 does not hold (output = 0)"

@@ -133,18 +133,15 @@ class Findings:
         source = self.turn.graph.expression(ask.expression)
         message = result.message if isinstance(result, Failure) else ""
         if ask.construct == "guarantee" and not answer:
-            text = (
-                f"{source} could not be evaluated: {message}" if answer is None else f"{source} does not hold"
-            )
+            text = f"{source} could not be evaluated: {message}"
+            if answer is False:
+                text = f"{source} does not hold{self.seen_by(ask)}"
             self.violate("contract.guarantee", "contract/guarantee_failed", text, self.step.guarantee_mode)
         elif ask.construct in ("fail_if", "global_fail_if", "condition") and answer is None:
             self.add_error(ask, message)
         elif ask.construct == "fail_if" and answer:
-            self.fail(
-                Fault(
-                    "detector.fail_if", "logical", f"{self.step.name}_fail_if", f"fail_if is true: {source}"
-                )
-            )
+            text = f"fail_if is true: {source}{self.seen_by(ask)}"
+            self.fail(Fault("detector.fail_if", "logical", f"{self.step.name}_fail_if", text))
         elif ask.construct == "global_fail_if" and answer:
             self.global_failure = Issue(
                 "global_fail_if",
@@ -152,6 +149,12 @@ class Findings:
                 check_name=self.step.name,
                 engine=True,
             )
+
+    def seen_by(self, ask: Ask) -> str:
+        """The values an expression read, for the message that reports it."""
+        read = evidence.of(self.turn.state, ask)
+        told = ", ".join(f"{path} = {evidence.as_text(value)}" for path, value in read.items())
+        return f" ({told})" if told else ""
 
     def add_error(self, ask: Ask, message: str) -> None:
         """A detector that errors is not triggered, but never silently; in a critical step it is a failure (H43)."""

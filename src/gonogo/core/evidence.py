@@ -14,6 +14,7 @@ from gonogo.core.values import names_for
 
 PATHS_MAX = 12
 TEXT_MAX = 200
+MESSAGE_MAX = 60
 
 
 def of(state: State, ask: Ask) -> dict[str, Any]:
@@ -51,3 +52,11 @@ def _small(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return f"[{len(value)} items]" if len(value) else []
     return value
+
+
+def as_text(value: Any) -> str:
+    """A kept value in a message: short, and as JavaScript would write it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= MESSAGE_MAX else f"{text[:MESSAGE_MAX]}…"

@@ -55,8 +55,9 @@ def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
         repeat(turn, node)
     elif word == "done":
+        # Nobody has its output, so nothing can be judged about it: the word of a person is what there is.
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
-        contracts.check(turn, node)
+        contracts.conclude(turn, node, (), ())
     elif word == "failed":
         fail(
             turn,

@@ -191,6 +191,12 @@ def _context(name: str, default: Any = None) -> Callable[[Names], Any]:
     return lambda names: names.state.context.get(name, default)
 
 
+def _files_count(names: Names) -> Any:
+    """How many files changed; null when that is unknown."""
+    files = names.state.context.get("files", [])
+    return None if files is None else len(files)
+
+
 def _association(names: Names) -> Any:
     pr = names.state.context.get("pr")
     own = names.state.context.get("authorAssociation")
@@ -228,8 +234,8 @@ COMPUTE: dict[str, Callable[[Names], Any]] = {
     "pr": _context("pr"),
     "files": _context("files", []),
     "filesChanged": _context("filesChanged", []),
-    "filesCount": lambda names: len(names.state.context.get("files") or ()),
-    "fileCount": lambda names: len(names.state.context.get("files") or ()),
+    "filesCount": _files_count,
+    "fileCount": _files_count,
     "branch": _context("branch"),
     "baseBranch": _context("baseBranch"),
     "inputs": lambda names: names.state.inputs,

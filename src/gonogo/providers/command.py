@@ -25,6 +25,7 @@ from gonogo.providers._transform import TransformProblem, transform
 RAW_BYTES_MAX = 64 * 1024
 """Output that isn't UTF-8 is kept beside its text as base64 up to this size."""
 _STDERR_CHARACTERS_MAX = 4000
+_LAST_LINES = 3
 DEFAULT_TIMEOUT_S = 60.0
 
 
@@ -101,8 +102,8 @@ def _ended_badly(call: Call, ended: _process.Ended, meta: dict[str, Any]) -> Fai
     """Exit codes other than 0 count as execution failures, and those as transient (spec C.9 rule 5)."""
     stderr = ended.stderr.text().strip()
     how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
-    message = _tail(stderr) if stderr else f"the command failed: {how}"
     stdout = ended.stdout.text().strip()
+    message = _tail(stderr) if stderr else f"the command failed: {how}" + _last_lines(stdout)
     output = {"error": True, "exit_code": ended.exit_code, "message": message, "text": stdout or stderr}
     if stdout:
         output["stdout"] = stdout
@@ -184,6 +185,12 @@ def _warnings(ended: _process.Ended) -> list[str]:
     if ended.killed:
         warnings.append(f"{len(ended.killed)} process(es) didn't end on TERM and were killed")
     return warnings
+
+
+def _last_lines(stdout: str) -> str:
+    """What a command that is silent on stderr said last; many test tools report on stdout alone."""
+    said = " | ".join(line.strip() for line in stdout.splitlines()[-_LAST_LINES:] if line.strip())
+    return f"; it said last: {_tail(said)}" if said else ""
 
 
 def _tail(text: str) -> str:

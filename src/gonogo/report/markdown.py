@@ -48,6 +48,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"## {_VERDICTS.get(word, '❔')} {word}"
     if cause:
         yield from ("", escaped(cause))
+    for told in report.notes:
+        yield from ("", f"> note: {escaped(told)}")
     if move := words.next_move(view):
         yield from ("", "Answer with:", "", "```sh", move.replace("`", ""), "```")
     yield from ("", "| | Step | Time | |", "|---|---|--:|---|")

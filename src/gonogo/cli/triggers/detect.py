@@ -65,7 +65,7 @@ def _payload(asked: Asked, environment: Mapping[str, str]) -> Payload | None:
     if asked.payload is not None:
         return payloads.read(asked.payload, name)
     path = environment.get("GITHUB_EVENT_PATH")
-    if not path or environment.get("GITHUB_ACTIONS") != "true" or not Path(path).is_file():
+    if not path or environment.get("GITHUB_ACTIONS") != "true":
         return None
     return payloads.read(Path(path), name)
 
@@ -108,7 +108,11 @@ def _context(
         "repository": (payload.repository if payload else None) or environment.get("GITHUB_REPOSITORY"),
         "authorAssociation": payload.association if payload else None,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    known = {name: value for name, value in found.items() if value is not None}
+    if change is not None and change.unknown:
+        # Not none changed, but nobody knows: expressions see null, so that no count of files looks like an answer.
+        known |= dict.fromkeys(("files", "filesChanged", "filesCount"))
+    return known
 
 
 def _branch(change: Change | None, environment: Mapping[str, str]) -> str | None:

@@ -56,6 +56,8 @@ class Change:
     files: tuple[ChangedFile, ...]
     commit: Commit | None
     notes: tuple[str, ...] = ()
+    unknown: bool = False
+    """True when nobody can say which files changed; no files is something else."""
 
 
 class GitError(Exception):
@@ -136,19 +138,22 @@ def change_in(
     branch = git.line("symbolic-ref", "--quiet", "--short", "HEAD")
     notes: list[str] = []
     since, named = _since(git, base, hints, branch, notes)
+    # Without the other side only uncommitted work can be listed: what was committed is unknown.
+    unknown = since is None
     try:
         files = tuple(_files(git, since))
     except GitError as problem:
         notes.append(f"the changed files are unknown: {problem}")
+        unknown = True
         files = ()
-    return Change(git.folder, branch, named, files, _last_commit(git), tuple(notes))
+    return Change(git.folder, branch, named, files, _last_commit(git), tuple(notes), unknown)
 
 
 def _unusable(folder: Path, problem: GitError) -> Change | None:
     """No change; where there is a repository that git refuses, with the reason."""
     if not any((above / ".git").exists() for above in (folder, *folder.parents)):
         return None
-    return Change(folder, None, None, (), None, (f"the changed files are unknown: {problem}",))
+    return Change(folder, None, None, (), None, (f"the changed files are unknown: {problem}",), unknown=True)
 
 
 def _since(

@@ -66,9 +66,10 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     with Ahead() as ahead:
         loaded = load(session, config, given["safety"], ahead)
         tell_warnings(session, loaded.problems)
-        start = _start(session, loaded, detecting.result(), given)
+        detected = detecting.result()
+        start = _start(session, loaded, detected, given)
         result = _run(session, _changed(loaded, given), start, ahead, given)
-    return print_report(session, given["runs_dir"], result.run_id, result.notes)
+    return print_report(session, given["runs_dir"], result.run_id, (*detected.notes, *result.notes))
 
 
 def _run(session: Session, loaded: Loaded, start: Start, ahead: Ahead, given: dict[str, Any]) -> RunResult:
@@ -91,8 +92,6 @@ def _run(session: Session, loaded: Loaded, start: Start, ahead: Ahead, given: di
 def _start(session: Session, loaded: Loaded, detected: Detected, given: dict[str, Any]) -> Start:
     from gonogo.app import Start
 
-    for note in detected.notes:
-        session.output.say(f"note: {note}")
     return Start(
         trigger=detected.trigger,
         context=detected.context,
