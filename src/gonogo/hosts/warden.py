@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MARK = "GONOGO_CALL"
 GRACE_S = 1.5
+FIRST_S = 0.3
 _ROUNDS = 20
 _ROUND_S = 0.05
 
@@ -82,14 +83,30 @@ def _main(mark: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     while os.read(0, 1):
         pass
-    _send(signal.SIGTERM, _marked(mark))
-    until = time.monotonic() + GRACE_S
-    while _marked(mark) and time.monotonic() < until:
-        _pause()
+    first = _tops(_marked(mark))
+    _send(signal.SIGTERM, first)
+    _wait(mark, FIRST_S)
+    _send(signal.SIGTERM, _marked(mark) - first)
+    _wait(mark, GRACE_S - FIRST_S)
     for _ in range(_ROUNDS):
         if not _send(signal.SIGKILL, _marked(mark)):
             break
         _pause()
+
+
+def _wait(mark: str, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while _marked(mark) and time.monotonic() < until:
+        _pause()
+
+
+def _tops(processes: set[int]) -> set[int]:
+    """Those that none of the others has started.
+
+    They are told first: a shell whose child is ended says so on a pipe that nobody reads any more, and dies of that
+    before it can clean up.
+    """
+    return {process for process in processes if _parent(process) not in processes}
 
 
 def _pause() -> None:
@@ -122,7 +139,7 @@ def _marked(mark: str) -> set[int]:
     return found
 
 
-def _parent(process: str) -> int:
+def _parent(process: str | int) -> int:
     """0 for one that is dead or gone. The fields stand behind the name, which may hold anything: proc_pid_stat(5)."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
