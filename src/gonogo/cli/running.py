@@ -75,14 +75,21 @@ class _Journal:
             self._session.journal = journal_file(self._runs_dir, run_id)
 
 
-def print_report(session: Session, runs_dir: Path, run_id: str, notes: Sequence[str] = ()) -> int:
-    """The report in every format that was asked for; the run's exit code."""
+def print_report(
+    session: Session, runs_dir: Path, run_id: str, notes: Sequence[str] = (), result: RunResult | None = None
+) -> int:
+    """The report in every format that was asked for; the run's exit code. `result`: of a run that just ended here."""
     from gonogo.app import Options, open_run
     from gonogo.report.formats import render
     from gonogo.report.report import report_of
 
     records = open_run(run_id, Options(runs=runs_dir))
-    report = report_of(records, read_lines=SourceLines(Path.cwd()), notes=tuple(notes))
+    report = report_of(
+        records,
+        state=result.state if result else None,
+        read_lines=SourceLines(Path.cwd()),
+        notes=tuple(notes),
+    )
     wanted = destinations(session.arguments) or [("table", None)]
     for name, file in wanted:
         version = _version() if name == "sarif" else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from gonogo.core.state import State
 from gonogo.journal.records import Record
 from gonogo.journal.view import RunView, run_view
 from gonogo.report.findings import Findings, ReadLines, findings
@@ -42,8 +43,15 @@ class Report:
 
 
 def report_of(
-    records: Sequence[Record], *, read_lines: ReadLines = lambda _: None, notes: tuple[str, ...] = ()
+    records: Sequence[Record],
+    *,
+    state: State | None = None,
+    read_lines: ReadLines = lambda _: None,
+    notes: tuple[str, ...] = (),
 ) -> Report:
-    """The report of the run these records tell of; `notes` are about the journal itself (a torn line, say)."""
-    view = run_view(records)
+    """The report of the run these records tell of.
+
+    `state` is their fold, where the caller has it; `notes` are about the journal itself (a torn line, say).
+    """
+    view = run_view(records, state)
     return Report(view, whys(records, view), findings(view, read_lines), notes)

@@ -69,7 +69,7 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
         detected = detecting.result()
         start = _start(session, loaded, detected, given)
         result = _run(session, _changed(loaded, given), start, ahead, given)
-    return print_report(session, given["runs_dir"], result.run_id, (*detected.notes, *result.notes))
+    return print_report(session, given["runs_dir"], result.run_id, (*detected.notes, *result.notes), result)
 
 
 def _run(session: Session, loaded: Loaded, start: Start, ahead: Ahead, given: dict[str, Any]) -> RunResult:
