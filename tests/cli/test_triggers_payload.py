@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cli.conftest import Gonogo, write
 
 from gonogo.cli.triggers import Asked, detect
 from gonogo.cli.triggers.payload import parse
@@ -188,3 +189,16 @@ def test_patches_are_capped_at_whole_lines() -> None:
     assert patches[0].endswith("\n")
     assert sum(len(patch or "") for patch in patches) <= PATCHES_BYTES_MAX
     assert names["filesCount"] == 100
+
+
+def test_C_2_R10_a_workflow_that_reviews_code_is_about_an_updated_pull_request(
+    gonogo: Gonogo, tmp_path: Path
+) -> None:
+    """C.2 R10: unless an event is named; `all` names none."""
+    review = "review:\n  type: noop\n  schema: code-review\nopened:\n  type: noop\n  on: [pr_opened]"
+    path = write(tmp_path, review)
+    assert set(gonogo("run", str(path), "--format", "json").json["steps"]) == {"review"}
+    assert set(gonogo("run", str(path), "--event", "all", "--format", "json").json["steps"]) == {
+        "review",
+        "opened",
+    }

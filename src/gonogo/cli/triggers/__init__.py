@@ -3,6 +3,6 @@
 Nothing here decides what runs; it only fills `trigger` and `context` of the first record.
 """
 
-from gonogo.cli.triggers.detect import Asked, Detected, detect
+from gonogo.cli.triggers.detect import Asked, Detected, detect, for_plan
 
-__all__ = ["Asked", "Detected", "detect"]
+__all__ = ["Asked", "Detected", "detect", "for_plan"]

@@ -4,8 +4,8 @@ environment, that over git. With no event from any of them the run has none, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,6 +23,10 @@ class Asked:
     event: str | None = None
     payload: Path | None = None
     base: str | None = None
+
+
+CODE_REVIEW = "code-review"
+"""The `schema` of steps that report on a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,13 @@ def detect(asked: Asked, environment: Mapping[str, str], folder: Path) -> Detect
         _context(payload, change, environment),
         change.notes if change else (),
     )
+
+
+def for_plan(detected: Detected, asked: Asked, renderers: Iterable[str | None]) -> Detected:
+    """A workflow that reviews code is about an updated pull request where nothing says otherwise (spec C.2 R10)."""
+    if detected.trigger is not None or asked.event is not None or CODE_REVIEW not in renderers:
+        return detected
+    return replace(detected, trigger={"name": "pr_updated", "event_name": "pr_updated"})
 
 
 def _refuse_unknown(event: str) -> None:

@@ -26,13 +26,15 @@ def COMMAND(session: Session, /, config: Path | None, format_name: str, **given:
     Steps of one level can start together. Whether an `if` holds is known only when the run gets there.
     """
     from gonogo.app import with_limits
-    from gonogo.cli.triggers import Asked, detect
+    from gonogo.cli.triggers import Asked, detect, for_plan
     from gonogo.report.formats import json_text
     from gonogo.report.planned import preview, text
 
     loaded = load(session, config, given["safety"])
     tell_warnings(session, loaded.problems)
-    detected = detect(Asked(given["event"], given["payload"], given["base"]), session.environment, Path.cwd())
+    asked = Asked(given["event"], given["payload"], given["base"])
+    detected = detect(asked, session.environment, Path.cwd())
+    detected = for_plan(detected, asked, (step.renderer for step in loaded.plan.steps.values()))
     plan = with_limits(
         loaded.plan,
         include_tags=options.words(given["tags"]) or None,

@@ -58,7 +58,7 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     from gonogo.app import Ahead
     from gonogo.cli.background import Background
     from gonogo.cli.running import print_report
-    from gonogo.cli.triggers import Asked, detect
+    from gonogo.cli.triggers import Asked, detect, for_plan
 
     asked = Asked(given["event"], given["payload"], given["base"])
     detecting = Background(lambda: detect(asked, session.environment, Path.cwd()))
@@ -66,7 +66,7 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     with Ahead() as ahead:
         loaded = load(session, config, given["safety"], ahead)
         tell_warnings(session, loaded.problems)
-        detected = detecting.result()
+        detected = for_plan(detecting.result(), asked, (step.renderer for step in loaded.plan.steps.values()))
         start = _start(session, loaded, detected, given)
         result = _run(session, _changed(loaded, given), start, ahead, given)
     return print_report(session, given["runs_dir"], result.run_id, (*detected.notes, *result.notes), result)
