@@ -287,3 +287,11 @@ def _on_terminal(arguments: list[str], folder: Path) -> str:
     running.wait(timeout=10)
     os.close(main)
     return said.decode("utf-8", "replace")
+
+
+def test_safe_mode_is_refused_rather_than_ignored(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Deny what can't be kept: nothing of the workflow runs."""
+    path = write(tmp_path, "a:\n  type: command\n  mutates: true\n  exec: touch hit")
+    ended = gonogo("run", str(path), "--safe-mode")
+    assert (ended.code, (tmp_path / "hit").exists()) == (2, False)
+    assert "safe mode" in ended.err

@@ -33,7 +33,7 @@ class RoutingDefaults(Noun):
 class Routing(Noun):
     """Limits and defaults of routing."""
 
-    max_loops: Count = Field(default=10, description="Most routed re-entries per scope.")
+    max_loops: Count = Field(default=10, description="Most routed re-entries per scope of the target.")
     defaults: RoutingDefaults = Field(
         default_factory=_empty, validate_default=True, description="Base of steps' blocks."
     )
