@@ -14,8 +14,10 @@ from gonogo.journal.redact import Redactor
 
 
 def new_run_id() -> str:
-    """An id that sorts by time and is unique: `20261130-141503-9f3ab2` (UTC)."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+    """An id that sorts by time and is unique: `20261130-141503-042ab2` (UTC; milliseconds, then chance)."""
+    milliseconds = time.time_ns() // 1_000_000
+    day = time.strftime("%Y%m%d-%H%M%S", time.gmtime(milliseconds // 1000))
+    return f"{day}-{milliseconds % 1000:03d}{secrets.token_hex(2)[:3]}"
 
 
 def first_event(event: RunStarted, redactor: Redactor) -> RunStarted:
