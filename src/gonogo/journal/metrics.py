@@ -1,0 +1,230 @@
+"""Metrics of a run: counters and sums with labels, folded from its records in one pass.
+
+Names and labels are stable: a dashboard may rely on them. What they look like as text is for others
+(`report/exposition.py`). A run of a step is one call and its verdict, as in `statistics.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from gonogo.core import decisions as d
+from gonogo.core.events import RunStarted
+from gonogo.journal.records import Record
+
+__all__ = ["FAMILIES", "Family", "Metric", "Sample", "as_json", "metrics_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What one name counts. `kind`: counter, or gauge for what isn't a count; `labels` in the order they are shown."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...] = ()
+    kind: str = "counter"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A value and the labels' values, in the order of the family's labels."""
+
+    values: tuple[str, ...]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A family with its samples, in the order in which they first came up. None of them is zero."""
+
+    family: Family
+    samples: tuple[Sample, ...]
+
+
+_RUNS = Family(
+    "gonogo_step_runs_total",
+    "Runs of steps that came to an end, by outcome: passed, failed, tolerated, cancelled or superseded.",
+    ("step", "outcome"),
+)
+_SECONDS = Family(
+    "gonogo_step_duration_seconds_total",
+    "Time of these runs from the call to its verdict; waits for a person count, waits between attempts don't.",
+    ("step",),
+)
+_CALLS = Family("gonogo_calls_total", "Calls made, those of retries and items included.", ("step",))
+_SKIPS = Family("gonogo_skips_total", "Times a step or item was skipped, by reason.", ("step", "reason"))
+_SUPPRESSED = Family(
+    "gonogo_suppressed_total", "Mutating steps held back because of a failure before them.", ("step",)
+)
+_RETRIES = Family(
+    "gonogo_retries_total", "Attempts after the first, by the class of the fault before.", ("step", "class")
+)
+_FAULTS = Family(
+    "gonogo_faults_total", "Attempts that ended in a fault, by kind and class.", ("step", "kind", "class")
+)
+_VIOLATIONS = Family(
+    "gonogo_contract_violations_total",
+    "Contracts that didn't hold or couldn't be evaluated: assume, guarantee or schema.",
+    ("step", "kind"),
+)
+_LOOPS = Family(
+    "gonogo_loop_budget_hits_total", "Routes that a loop budget refused, by scope.", ("step", "scope")
+)
+_HOLDS = Family(
+    "gonogo_holds_total",
+    "Waits for a person: for an answer, or for a word on a call in doubt.",
+    ("step", "kind"),
+)
+_RUN_SECONDS = Family(
+    "gonogo_run_duration_seconds", "The run's own time up to its latest record.", (), "gauge"
+)
+_INFO = Family(
+    "gonogo_run_info",
+    "Always 1; its labels tell which run this is and what it came to (none: it has no verdict yet).",
+    ("run_id", "workflow", "event", "verdict"),
+    "gauge",
+)
+
+FAMILIES = (
+    _INFO, _RUN_SECONDS, _RUNS, _SECONDS, _CALLS, _RETRIES, _FAULTS, _VIOLATIONS, _LOOPS, _SKIPS, _SUPPRESSED, _HOLDS,
+)  # fmt: skip
+"""Every family, in the order in which they are told."""
+
+_LOOP_LIMITS = frozenset({"max_loops"})
+_CONTRACTS = frozenset({"assume", "guarantee"})
+_SCHEMA_RULE = "contract/schema_validation_failed"
+
+
+def metrics_of(records: Iterable[Record]) -> tuple[Metric, ...]:
+    """What the records of one run come to, every family in turn, also those that nothing was counted for."""
+    counted = _Counted()
+    for record in records:
+        counted.see(record)
+    return counted.metrics()
+
+
+def as_json(metrics: Iterable[Metric]) -> dict[str, Any]:
+    """The same as plain data: name → list of {labels, value}."""
+    return {
+        metric.family.name: [
+            {"labels": dict(zip(metric.family.labels, sample.values, strict=True)), "value": sample.value}
+            for sample in metric.samples
+        ]
+        for metric in metrics
+    }
+
+
+class _Counted:
+    """The counts so far."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[tuple[str, ...], float]] = {family.name: {} for family in FAMILIES}
+        self._began: dict[tuple[str, str], float] = {}
+        self._classes: dict[tuple[str, str], str] = {}
+        self._start: RunStarted | None = None
+        self._verdict = "none"
+        self._at = 0.0
+
+    def see(self, record: Record) -> None:
+        """Count a record."""
+        if isinstance(record.event, RunStarted):
+            self._start = record.event
+        self._at = record.event.at
+        self._verdict = "none"  # it stands until another event is recorded
+        for decision in record.decisions:
+            count = _COUNT.get(type(decision))
+            if count is not None:
+                count(self, decision)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """All families with what was counted."""
+        if self._start is not None:
+            event = str((self._start.trigger or {}).get("name") or "")
+            self._add(_INFO, self._start.run_id, self._start.plan.name, event, self._verdict)
+            self._add(_RUN_SECONDS, by=self._at)
+        return tuple(
+            Metric(family, tuple(Sample(*counted) for counted in self._values[family.name].items()))
+            for family in FAMILIES
+        )
+
+    def _add(self, family: Family, *values: str, by: float = 1) -> None:
+        counts = self._values[family.name]
+        # Microseconds are enough; sums of floats have tails that mean nothing.
+        counts[values] = round(counts.get(values, 0) + by, 6)
+
+    def started(self, decision: d.Started) -> None:
+        """A call; one that is repeated because it was lost goes on with the same run."""
+        self._add(_CALLS, decision.step)
+        if not decision.again:
+            self._began[decision.step, decision.scope] = self._at
+
+    def ended(self, decision: d.Ended) -> None:
+        """The end of a run, of a whole fan-out, or of what never ran."""
+        self._end(decision, decision.outcome)
+        fault = decision.fault
+        if fault is not None:
+            self._classes[decision.step, decision.scope] = fault.fault_class
+            self._add(_FAULTS, decision.step, fault.kind, fault.fault_class)
+        if any(issue.engine and issue.rule_id == _SCHEMA_RULE for issue in decision.issues):
+            self._add(_VIOLATIONS, decision.step, "schema")
+
+    def superseded(self, decision: d.Superseded) -> None:
+        """The end of a run that doesn't count."""
+        self._end(decision, "superseded")
+
+    def _end(self, decision: d.Ended | d.Superseded, outcome: str) -> None:
+        began = self._began.pop((decision.step, decision.scope), None)
+        if began is not None:
+            self._add(_RUNS, decision.step, outcome)
+            self._add(_SECONDS, decision.step, by=max(0.0, self._at - began))
+
+    def skipped(self, decision: d.Skipped) -> None:
+        """A skip; what was suppressed has a count of its own, too."""
+        self._add(_SKIPS, decision.step, decision.reason)
+        if decision.reason == "suppressed":
+            self._add(_SUPPRESSED, decision.step)
+
+    def retrying(self, decision: d.Retrying) -> None:
+        """Another attempt at what failed before."""
+        self._add(_RETRIES, decision.step, self._classes.get((decision.step, decision.scope), "transient"))
+
+    def judged(self, decision: d.Judged) -> None:
+        """A contract that was judged."""
+        if decision.construct in _CONTRACTS and (decision.error is not None or not decision.result):
+            self._add(_VIOLATIONS, decision.step, decision.construct)
+
+    def refused(self, decision: d.Refused) -> None:
+        """A budget's no."""
+        if decision.limit in _LOOP_LIMITS:
+            self._add(_LOOPS, decision.step, decision.scope)
+
+    def held(self, decision: d.Held) -> None:
+        """A wait for an answer."""
+        self._add(_HOLDS, decision.step, "person")
+
+    def doubted(self, decision: d.Doubted) -> None:
+        """A wait for a word on what became of a call."""
+        self._add(_HOLDS, decision.step, "in_doubt")
+
+    def finished(self, decision: d.Finished) -> None:
+        """The verdict."""
+        self._verdict = decision.verdict
+
+
+_COUNT: MappingProxyType[type, Callable[[_Counted, Any], None]] = MappingProxyType(
+    {
+        d.Started: _Counted.started,
+        d.Ended: _Counted.ended,
+        d.Superseded: _Counted.superseded,
+        d.Skipped: _Counted.skipped,
+        d.Retrying: _Counted.retrying,
+        d.Judged: _Counted.judged,
+        d.Refused: _Counted.refused,
+        d.Held: _Counted.held,
+        d.Doubted: _Counted.doubted,
+        d.Finished: _Counted.finished,
+    }
+)
