@@ -20,6 +20,7 @@ from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.records import Record
 from gonogo.journal.store import Runs
 from gonogo.journal.view import RunView, StepView, run_view
+from gonogo.providers.table import Table
 
 
 class Ran:
@@ -132,18 +133,18 @@ def runner(folder: Path) -> RunYaml:
         files = given.pop("files", {})
         options = app.Options(runs=runs, log=logged.append, **given)
         with chdir(home):
-            loaded = _loaded('version: "1.0"\n' + text, files, folder)
+            loaded = _loaded('version: "1.0"\n' + text, files, folder, options.table)
             return Ran(app.start_run(loaded, app.Start(**start), options), runs, home, logged)
 
     return run
 
 
-def _loaded(text: str, files: dict[str, str], folder: Path) -> Loaded:
+def _loaded(text: str, files: dict[str, str], folder: Path, table: Table | None) -> Loaded:
     if not files:
-        return app.loads(text)
+        return app.loads(text, table=table)
     for name, content in {**files, "workflow.yaml": text}.items():
         (folder / name).write_text(content)
-    return app.load(folder / "workflow.yaml")
+    return app.load(folder / "workflow.yaml", table=table)
 
 
 @pytest.fixture

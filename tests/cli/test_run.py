@@ -23,7 +23,7 @@ ship: {type: log, depends_on: approve, message: "{{ outputs.approve.text }}"}
 
 
 def test_CLI_2_a_passing_run_is_one_json_document(gonogo: Gonogo, tmp_path: Path) -> None:
-    """Progress and what a step prints are elsewhere."""
+    """H26: Progress and what a step prints are elsewhere."""
     write(tmp_path, "a: {type: command, exec: 'echo hello'}\nb: {type: log, depends_on: a, message: hi}")
     ended = gonogo("run", "--format", "json", "-v")
     assert ended.code == 0
@@ -35,7 +35,7 @@ def test_CLI_2_a_passing_run_is_one_json_document(gonogo: Gonogo, tmp_path: Path
 
 
 def test_CLI_2_a_failing_run_says_so_in_json_and_exit_code(gonogo: Gonogo, tmp_path: Path) -> None:
-    """1, in both."""
+    """I.1 row 16: 1, in both."""
     write(tmp_path, FAILING)
     ended = gonogo("run", "--format", "json")
     assert ended.code == ended.json["exit_code"] == 1

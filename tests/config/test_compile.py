@@ -346,7 +346,7 @@ def test_a_retry_above_the_cap_is_cut_with_a_warning(load_text: Any) -> None:
 
 
 def test_logical_faults_of_critical_steps_are_never_retried(load_text: Any) -> None:
-    """C.8, H3."""
+    """G32: C.8, H3."""
     text = "steps: {a: {type: noop, criticality: %s, on_fail: {retry: {max: 1, retry_on: [transient, logical]}}}}"
     loaded = load_text(text % "policy")
     assert loaded.plan.steps["a"].on_fail.retry.on == ("transient",)

@@ -42,7 +42,7 @@ GET = "type: http_client, url: 'http://localhost/'"
 def test_criticality_and_effects(
     load_text: Any, keys: str, criticality: str, origin: str, effects: str
 ) -> None:
-    """A.5 D: explicit over shorthand over tag over inference; semantics.md 18: external mutates."""
+    """A.5 D, G6, G8, G36, H2: explicit over shorthand over tag over inference; semantics.md 18: external mutates."""
     step = load_text(f"steps: {{a: {{{keys}}}}}").plan.steps["a"]
     assert (step.criticality, step.criticality_source, step.effects) == (criticality, origin, effects)
 
@@ -59,7 +59,7 @@ def test_criticality_and_effects(
     ],
 )
 def test_only_a_written_info_tolerates_failure(load_text: Any, keys: str, tolerates: bool) -> None:
-    """semantics.md 1."""
+    """H46: semantics.md 1."""
     assert load_text(f"steps: {{a: {{type: noop, {keys}}}}}").plan.steps["a"].continue_on_failure is tolerates
 
 
@@ -85,7 +85,7 @@ def test_critical_and_criticality_clash(refuse: Any) -> None:
     ],
 )
 def test_what_a_critical_step_should_say(warn: Any, refuse: Any, keys: str, expected: list[str]) -> None:
-    """A.6 D: warnings, errors under strict; a list is a guarantee too; GET needs no word."""
+    """A.6 D, G18, G19, H4: warnings, errors under strict; a list is a guarantee too; GET needs no word."""
     text = f"steps: {{a: {{{keys}}}}}"
     assert [problem.code for problem in warn(text)] == expected
     if expected:

@@ -76,7 +76,7 @@ PAIRS: tuple[tuple[Any, Any], ...] = (
 
 @pytest.mark.parametrize("key", STEP_KEYS)
 def test_every_step_key_overrides_as_the_table_says(key: str) -> None:
-    """A.2 D: scalars and lists replace, maps deep-merge, null deletes; no key is dropped."""
+    """A.2 D, I.1 row 12: scalars and lists replace, maps deep-merge, null deletes; no key is dropped."""
     for parent, child in PAIRS:
         result, _ = merged({"steps": {"s": {"type": "noop", key: parent}}}, {"steps": {"s": {key: child}}})
         assert result["steps"]["s"] == override({"type": "noop", key: parent}, {key: child})
@@ -93,7 +93,7 @@ def test_every_top_level_key_overrides_as_the_table_says(key: str) -> None:
 @given(key=st.sampled_from(STEP_KEYS), parent=written, child=values)
 @settings(max_examples=200, deadline=None)
 def test_any_values_of_any_step_key_override_as_the_table_says(key: str, parent: Any, child: Any) -> None:
-    """A.2 D, as a property."""
+    """I.2 property merge: A.2 D, as a property."""
     result, _ = merged({"steps": {"s": {"type": "noop", key: parent}}}, {"steps": {"s": {key: child}}})
     assert result["steps"]["s"] == override({"type": "noop", key: parent}, {key: child})
 

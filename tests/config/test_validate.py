@@ -201,7 +201,7 @@ def test_the_top_level_is_strict_too(refuse: Any, text: str, message: str) -> No
     [("1500", 1.5), ("500ms", 0.5), ("30s", 30.0), ("5m", 300.0), ("1.5s", 1.5), ("2h", 7200.0)],
 )
 def test_durations_are_milliseconds_or_have_a_unit(load_text: Any, written: str, seconds: float) -> None:
-    """E.1 D."""
+    """H31: E.1 D."""
     plan = load_text(f"{HEAD}  a: {{type: noop, timeout: {written}}}\n").plan
     assert plan.steps["a"].timeout_s == pytest.approx(seconds)
 

@@ -22,7 +22,7 @@ def test_C_10_R1_run_then_run_js_then_goto() -> None:
 
 
 def test_C_10_R1_transitions_come_before_goto_js_and_goto() -> None:
-    """The first true rule wins."""
+    """G31: The first true rule wins."""
     steps = [step("a", on_success=block(when=[("no", "x"), ("yes", "y")], goto_js="js", goto="z"))]
     steps += [step(name, start="routed") for name in "xyz"]
     script = Script(plan(*steps), answers={"no": False})

@@ -79,8 +79,8 @@ def records_in(folder: Path) -> int:
 def test_res_1_a_crash_at_any_record_changes_nothing_that_matters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RES-1: after a crash at each record in turn, the resumed run ends with the same report, and a step with a
-    complete record isn't done again.
+    """RES-1, I.1 row 17, I.2 property crash-resume: after a crash at each record in turn, the resumed run ends
+    with the same report, and a step with a complete record isn't done again.
     """
     whole = tmp_path / "whole"
     whole.mkdir()

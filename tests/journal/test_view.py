@@ -259,7 +259,7 @@ def test_an_interrupted_run_says_so(drive) -> None:
 
 @pytest.mark.parametrize(("verdict", "code"), [("GO", 0), ("NO-GO", 1), ("HOLD", 3), (None, 130)])
 def test_each_verdict_has_its_exit_code(verdict: str | None, code: int) -> None:
-    """cli.md's table."""
+    """H27: cli.md's table."""
     assert exit_code(verdict) == code
 
 

@@ -129,7 +129,9 @@ def seen(construct: str, tmp_path_factory: pytest.TempPathFactory) -> Truths:
 
 @pytest.mark.parametrize("cell", [*CELLS, "output"])
 def test_B_3_each_construct_sees_the_same(seen: Truths, cell: str) -> None:
-    """B.3, one case per cell (I.1 row 6): event, env, files, association, inputs; output null until the call."""
+    """B.3, one case per cell (I.1 row 6), H8, H9, H10, H30: event, env, files, association, inputs; output null until
+    the call.
+    """
     assert seen[cell]
 
 
@@ -145,7 +147,7 @@ def test_B_1_conditions_become_booleans(seen: Truths, construct: str) -> None:
 
 
 def test_B_2_a_name_without_a_value_is_null(run_yaml: RunYaml, construct: str) -> None:
-    """B.2 D: absence alone never throws, and every helper is there, in E1, E2 and E3 alike."""
+    """B.2 D, H11: absence alone never throws, and every helper is there, in E1, E2 and E3 alike."""
     found = truths(run_yaml, construct, {**NULLS, **HELPERS}, context={})
     assert found == {"nulls": True, "helpers": True}
 

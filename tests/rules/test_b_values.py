@@ -262,7 +262,9 @@ steps:
 
 
 def test_B_6_a_detectors_error_is_not_triggered_but_told(run_yaml: RunYaml) -> None:
-    """B.6, rows fail_if and failure_conditions: not triggered, a system issue of severity warning, not fatal."""
+    """B.6, rows fail_if and failure_conditions, G26, H43: not triggered, a system issue of severity warning, not
+    fatal.
+    """
     ran = run_yaml(f"""
 steps:
   a: {{type: script, content: "return {{}}", fail_if: "{MISSING}"}}
@@ -367,7 +369,7 @@ steps:
 
 
 def test_B_6_every_error_leaves_a_decision(run_yaml: RunYaml, tmp_path: Path) -> None:
-    """B.6, H47: whatever the safe side is, the record of the error is there."""
+    """B.6, H47, G25: whatever the safe side is, the record of the error is there."""
     ran = run_yaml(f"""
 steps:
   a: {{type: script, content: "return {{}}", guarantee: "{MISSING}", fail_if: "{MISSING}"}}

@@ -78,7 +78,9 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS)
 def test_C_6_table_every_failure_is_fatal_and_routed(run_yaml: RunYaml, row: str) -> None:
-    """C.6, one case per row (I.1 rows 2, 9): failed, on_fail acted, dependents blocked, NO-GO; typed class and rule."""
+    """C.6, one case per row (I.1 rows 2, 9), G28: failed, on_fail acted, dependents blocked, NO-GO; typed class and
+    rule.
+    """
     step, fault_class, rule = ROWS[row]
     found = failed(run_yaml(AFTER.format(step=step)))
     assert found[1] == rule
@@ -271,7 +273,7 @@ def test_C_7_R4_undefined_is_judged_like_null(run_yaml: RunYaml, schema: str, ou
 
 
 def test_C_7_R5_fail_if_per_item_and_not_again_on_the_whole(run_yaml: RunYaml) -> None:
-    """C.7 R5 D: per item only; the aggregate is not judged again."""
+    """C.7 R5 D, H29: per item only; the aggregate is not judged again."""
     ran = run_yaml("""
 steps:
   list: {type: script, forEach: true, content: "return [1, 2]"}
@@ -325,7 +327,7 @@ def test_C_7_R7_a_conditions_severity_is_error_unless_written(run_yaml: RunYaml)
 
 
 def test_C_7_R8_every_contract_leaves_a_decision(run_yaml: RunYaml) -> None:
-    """C.7 R8 D: expression, the values it read, result, and the duration of its batch."""
+    """C.7 R8 D, G14: expression, the values it read, result, and the duration of its batch."""
     ran = run_yaml("""
 steps:
   a: {type: script, content: "return {n: 3}", guarantee: output.n > 2, fail_if: output.n > 5}

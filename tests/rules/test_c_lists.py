@@ -34,7 +34,7 @@ steps:
     ],
 )
 def test_C_13_table_what_gives_items(run_yaml: RunYaml, value: str, items: list[object]) -> None:
-    """C.13, table: a list is its items, JSON text with a list too, anything else is one item."""
+    """C.13, table, H28: a list is its items, JSON text with a list too, anything else is one item."""
     ran = run_yaml(LIST.format(top="", content=json.dumps(f"return {value}")))
     assert ran.output("each") == items
 
@@ -62,7 +62,9 @@ steps:
 
 
 def test_C_13_R1_fanout_by_type_unless_written(run_yaml: RunYaml) -> None:
-    """C.13 R1: log, memory, script, workflow and noop reduce, others map; `fanout` and `reduce: true` win (H32)."""
+    """C.13 R1, I.1 row 13: log, memory, script, workflow and noop reduce, others map; `fanout` and `reduce: true` win
+    (H32).
+    """
     ran = run_yaml("""
 steps:
   list: {type: script, forEach: true, content: "return [1, 2]"}
@@ -92,7 +94,9 @@ steps:
 
 
 def test_C_13_R2_inside_an_item_the_parent_is_the_item(run_yaml: RunYaml) -> None:
-    """C.13 R2: outputs[parent] is the item, outputs_raw the list, `item` and `index` name it, the scope is its own."""
+    """C.13 R2, H37: outputs[parent] is the item, outputs_raw the list, `item` and `index` name it, the scope is its
+    own.
+    """
     ran = run_yaml("""
 steps:
   list: {type: script, forEach: true, content: "return ['a', 'b']"}
@@ -191,7 +195,7 @@ steps:
 
 
 def test_C_13_R8_concurrency_is_chosen_and_order_kept(run_yaml: RunYaml) -> None:
-    """C.13 R8 D: default 1; forEach_concurrency opens more, within N; outputs in item order; no cancel."""
+    """C.13 R8 D, G22: default 1; forEach_concurrency opens more, within N; outputs in item order; no cancel."""
     text = """
 max_parallelism: 2
 steps:
@@ -241,7 +245,9 @@ steps:
 
 
 def test_C_13_R11_a_reduce_runs_once_a_default_map_maps_on(run_yaml: RunYaml) -> None:
-    """C.13 R11 (H44): a reduce sees the whole list, once; a command behind a map runs per item, and a note says so."""
+    """C.13 R11 (H44), G30: a reduce sees the whole list, once; a command behind a map runs per item, and a note says
+    so.
+    """
     from gonogo import app
 
     text = """
@@ -269,7 +275,7 @@ steps:
 
 
 def test_C_14_R1_on_finish_comes_once_after_all(run_yaml: RunYaml) -> None:
-    """C.14 R1 D, I.1 row 14: once, after every map dependent of the list, at any depth."""
+    """C.14 R1 D, I.1 row 14, H24: once, after every map dependent of the list, at any depth."""
     ran = run_yaml(FINISH.format(items="[1, 2]", block="{run: [done]}", more=""))
     assert sorted(ran.lines("order")[:4]) == ["deep", "deep", "each", "each"]
     assert ran.lines("order")[4:] == ["done"]
@@ -277,7 +283,7 @@ def test_C_14_R1_on_finish_comes_once_after_all(run_yaml: RunYaml) -> None:
 
 @pytest.mark.parametrize(("items", "more"), [("[]", ""), ("[1]", ', fail_if: "true"')])
 def test_C_14_R1_on_finish_comes_for_empty_and_failed_lists(run_yaml: RunYaml, items: str, more: str) -> None:
-    """C.14 R1 D: also over nothing and after a failure of the list, with forEach.last_wave_size."""
+    """C.14 R1 D, H25: also over nothing and after a failure of the list, with forEach.last_wave_size."""
     block = "{run_js: \"memory.set('size', forEach.last_wave_size); return ['done']\"}"
     ran = run_yaml(FINISH.format(items=items, block=block, more=more))
     assert ran.lines("order") == ["done"]
@@ -383,7 +389,9 @@ steps:
 
 
 def test_C_14_R5_fail_fast_ends_what_runs_and_skips_the_rest(run_yaml: RunYaml) -> None:
-    """C.14 R5 D, semantics 4: running steps end, each dropped step has the reason fail_fast; retries come first."""
+    """C.14 R5 D, semantics 4, I.1 row 13: running steps end, each dropped step has the reason fail_fast; retries come
+    first.
+    """
     ran = run_yaml("""
 fail_fast: true
 max_parallelism: 2

@@ -63,7 +63,7 @@ steps:
 
 
 def test_C_4_R3_a_false_assume_leaves_no_trace_of_a_run(run_yaml: RunYaml) -> None:
-    """C.4 R3: no call, no issue, no on_fail, no retry."""
+    """C.4 R3, H15: no call, no issue, no on_fail, no retry."""
     ran = run_yaml("""
 steps:
   a:
@@ -245,7 +245,7 @@ steps:
 
 
 def test_C_5_R1_the_producer_opens_its_edges_or_one_edge_opens_itself(run_yaml: RunYaml) -> None:
-    """C.5 R1 D: continue_on_failure opens all outgoing edges; `on_failure: continue` this one only."""
+    """C.5 R1 D, H33: continue_on_failure opens all outgoing edges; `on_failure: continue` this one only."""
     ran = run_yaml("""
 steps:
   tolerated: {type: command, exec: exit 1, continue_on_failure: true}
@@ -273,7 +273,9 @@ steps:
 
 
 def test_C_5_R3_a_skip_is_recorded_and_is_no_run(run_yaml: RunYaml) -> None:
-    """C.5 R3 D: CheckSkipped with reason and expression; no run counted; an earlier run's counts stay (D.3, row 22)."""
+    """C.5 R3 D, H17, I.1 row 22: CheckSkipped with reason and expression; no run counted; an earlier run's counts
+    stay (D.3, row 22).
+    """
     ran = run_yaml("""
 steps:
   a: {type: noop, if: "1 > 2"}

@@ -282,7 +282,9 @@ steps:
 
 
 def test_C_3_R5_one_slot_is_configuration_order_and_reproducible(run_yaml: RunYaml) -> None:
-    """C.3 R5 D, semantics 11: one slot is configuration order among what is ready, the records the same each time."""
+    """C.3 R5 D, semantics 11, I.2 property determinism: one slot is configuration order among what is ready, the
+    records the same each time.
+    """
     text = """
 max_parallelism: 1
 steps:

@@ -29,7 +29,7 @@ def test_C_9_R1_max_is_the_count_of_further_attempts(run_yaml: RunYaml) -> None:
 
 
 def test_C_9_R3_R5_only_classes_that_retry_names_are_retried(run_yaml: RunYaml) -> None:
-    """C.9 R3, R5 D: typed classes; transient by default, logical only when written."""
+    """C.9 R3, R5 D, G3: typed classes; transient by default, logical only when written."""
     ran = run_yaml("""
 steps:
   broken: {type: script, content: "return 1", guarantee: "false", on_fail: {retry: {max: 2}}}
@@ -46,7 +46,9 @@ def test_C_9_R5_an_unknown_class_is_refused(run_yaml: RunYaml) -> None:
 
 
 def test_C_9_R4_waits_follow_the_formula_and_the_seed(run_yaml: RunYaml) -> None:
-    """C.9 R4 D, I.1 row 3: delay x 2^(k-1), +-10 % from the seed, capped; the wait is awaited by the run's clock."""
+    """C.9 R4 D, I.1 row 3, G9: delay x 2^(k-1), +-10 % from the seed, capped; the wait is awaited by the run's
+    clock.
+    """
     retry = "max: 3, backoff: {mode: exponential, delay_ms: 10, max_delay_ms: 15}"
     ran = run_yaml(FLAKY.format(fails=3, retry=retry), seed="s")
     delays = [one.delay_s for one in ran.decisions(d.Retrying)]
@@ -103,7 +105,7 @@ steps:
 
 
 def test_C_9_R9_only_the_failed_item_again(run_yaml: RunYaml) -> None:
-    """C.9 R9 D, I.1 row 4: the provider is called once more, for that item only."""
+    """C.9 R9 D, I.1 row 4, G23: the provider is called once more, for that item only."""
     ran = run_yaml("""
 steps:
   list: {type: script, forEach: true, content: "return ['a', 'b', 'c']"}
@@ -249,7 +251,7 @@ steps:
 
 @pytest.mark.parametrize("fanout", ["", ", fanout: map"])
 def test_C_10_R5_remediation_is_for_failed_items_only(run_yaml: RunYaml, fanout: str) -> None:
-    """C.10 R5 D: on_fail.run acts for the failed items, whatever they are and whether the target maps or not."""
+    """C.10 R5 D, G23: on_fail.run acts for the failed items, whatever they are and whether the target maps or not."""
     ran = run_yaml(f"""
 steps:
   list: {{type: script, forEach: true, content: "return ['a', 7, null]"}}
@@ -400,7 +402,7 @@ steps:
 
 
 def test_C_11_R10_goto_event_is_the_event_of_the_wave(run_yaml: RunYaml) -> None:
-    """C.11 R10 D (G29): event.name = goto_event, the original beside it; dependents are filtered by it."""
+    """C.11 R10 D (G29), I.1 row 13: event.name = goto_event, the original beside it; dependents are filtered by it."""
     ran = run_yaml(
         """
 steps:
@@ -452,7 +454,7 @@ steps:
     ("top", "step", "runs"), [("", ", max_runs: 2", 2), ("limits: {max_runs_per_check: 3}", "", 3)]
 )
 def test_C_12_R6_runs_of_a_step_are_limited(run_yaml: RunYaml, top: str, step: str, runs: int) -> None:
-    """C.12 R6 D, I.1 row 13: the run that would exceed isn't started; the step fails with its own rule."""
+    """C.12 R6 D, I.1 row 13, G38, H34: the run that would exceed isn't started; the step fails with its own rule."""
     ran = run_yaml(f"{top}\nsteps:\n  a: {{type: noop, on_success: {{goto: a}}{step}}}\n")
     assert ran.calls["a"] == runs
     assert ran.rules("a") == ["a/limits/max_runs_exceeded"]

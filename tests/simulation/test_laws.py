@@ -23,7 +23,7 @@ MEETINGS_MIN = 20
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, SEEDS, SLICE))
 def test_random_plans_keep_the_laws(first: int) -> None:
-    """Laws 1, 2, 3, 5 and the invariants, at every record of every run."""
+    """I.2 property bounded: Laws 1, 2, 3, 5 and the invariants, at every record of every run."""
     failures: list[str] = []
     campaign.run_seeds(
         range(first, first + SLICE),
