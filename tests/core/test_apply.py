@@ -80,7 +80,7 @@ def test_a_fold_needs_a_first_record() -> None:
 def test_an_impossible_move_names_the_step_and_both_ends() -> None:
     """The table of moves is held at run time."""
     state = Script(plan(step("a"))).state
-    node = Node("a", "")
+    node = Node(state.graph.parts["a"].root, "")
     with pytest.raises(Bug, match="step a .* can't go from pending to backing_off"):
         move(state, node, life.BACKING_OFF)
 

@@ -16,9 +16,9 @@ from gonogo.expressions.results import MemoryOp, Value
 
 def absorb(state: State, event: e.AnyEvent) -> None:
     """Take in the facts of an event, before anything is decided about them."""
-    state.at = max(state.at, event.at)
-    if state.finished is not None:
-        state.finished = None
+    if event.at > state.at:
+        state.at = event.at
+    state.finished = None
     take = _ABSORB.get(type(event))
     if take is not None:
         take(state, event)
@@ -52,7 +52,6 @@ def _remember_operations(state: State, operations: Iterable[MemoryOp]) -> Any:
     result = None
     for operation in operations:
         result = apply_operation(state.memory, operation)
-        state.memory_version += 1
     return result
 
 
@@ -61,15 +60,11 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
     if node is None:
         return
     node.call = None
-    result = _remember_operations(state, event.memory)
+    result = _remember_operations(state, event.memory) if event.memory else None
     if isinstance(event, e.CallDone) and event.yields_memory:
-        event = _with_output(event, result)
+        event = structs.replace(event, output=result)
     node.result = event
     node.effect = event.effect
-
-
-def _with_output(event: e.CallDone, output: Any) -> e.CallDone:
-    return structs.replace(event, output=output)
 
 
 def _left(state: State, event: e.CallParked | e.CallLost) -> None:

@@ -27,9 +27,8 @@ from gonogo.core.changes import (
     request,
     set_timer,
 )
-from gonogo.core.dependencies import is_foreign
 from gonogo.core.graph import Graph
-from gonogo.core.state import Fan, State
+from gonogo.core.state import Fan, Node, State
 from gonogo.errors import Bug
 
 
@@ -61,15 +60,16 @@ def fold(records: Iterable[Recorded]) -> State:
 # --- what a decision changes
 
 
-def apply(state: State, decision: d.AnyDecision) -> None:
-    """Change the state by one decision."""
-    _APPLY[type(decision)](state, decision)
+def apply(state: State, decision: d.AnyDecision) -> Node | None:
+    """Change the state by one decision. Returns the node it was about, where it changed one."""
+    return _APPLY[type(decision)](state, decision)
 
 
 def _planned(state: State, decision: d.Planned) -> None:
     state.included = frozenset(decision.included)
     state.excluded = dict(decision.excluded)
     state.held_back = frozenset(decision.held_back)
+    state.may_begin = state.included - state.held_back
 
 
 def _refusal(state: State, decision: d.Refusal) -> None:
@@ -82,10 +82,11 @@ def _asked(state: State, decision: d.Asked) -> None:
     state.batches[decision.batch] = decision.asks
     state.lost_asks = ()
     for ask in decision.asks:
+        node = node_for(state, ask.step, ask.scope)
         status = _ASKED_STATUS.get(ask.construct)
         if status is not None:
-            move(state, node_for(state, ask.step, ask.scope), status)
-        node_for(state, ask.step, ask.scope).asked = decision.batch
+            move(state, node, status)
+        node.asked = decision.batch
 
 
 _ASKED_STATUS = {
@@ -99,15 +100,16 @@ _ASKED_STATUS = {
 }
 
 
-def _cleared(state: State, decision: d.Cleared) -> None:
+def _cleared(state: State, decision: d.Cleared) -> Node:
     node = node_for(state, decision.step, decision.scope)
     if decision.again:
         forget_waits(state, node)
     move(state, node, life.CLEARED)
     node.again = decision.again
+    return node
 
 
-def _skipped(state: State, decision: d.Skipped) -> None:
+def _skipped(state: State, decision: d.Skipped) -> Node:
     node = node_for(state, decision.step, decision.scope)
     forget_waits(state, node)
     move(state, node, life.DONE)
@@ -124,13 +126,15 @@ def _skipped(state: State, decision: d.Skipped) -> None:
     drop_items(state, node)
     complete(state, node)
     node.settled = decision.rest == "settled"
+    return node
 
 
-def _started(state: State, decision: d.Started) -> None:
+def _started(state: State, decision: d.Started) -> Node:
     node = node_for(state, decision.step, decision.scope)
     forget_waits(state, node)
     move(state, node, life.RUNNING)
-    state.last_call = max(state.last_call, decision.call)
+    if decision.call > state.last_call:
+        state.last_call = decision.call
     if decision.execution != node.execution:
         node.retries = 0
     node.execution = decision.execution
@@ -147,9 +151,10 @@ def _started(state: State, decision: d.Started) -> None:
     if node.started_at is None or decision.attempt == 1:
         node.started_at = state.at
     state.calls[decision.call] = node
+    return node
 
 
-def _ended(state: State, decision: d.Ended) -> None:
+def _ended(state: State, decision: d.Ended) -> Node:
     node = node_for(state, decision.step, decision.scope)
     forget_waits(state, node)
     if node.fan is None:
@@ -163,53 +168,59 @@ def _ended(state: State, decision: d.Ended) -> None:
     node.ended_at = state.at
     if decision.rest == "open":
         move(state, node, life.ROUTING)
-        return
+        return node
     move(state, node, life.DONE)
     complete(state, node)
     node.settled = decision.rest == "settled"
+    return node
 
 
-def _completed(state: State, decision: d.Completed) -> None:
+def _completed(state: State, decision: d.Completed) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.DONE)
     node.trigger = None
     node.waits_for = ()
     complete(state, node)
+    return node
 
 
-def _settled(state: State, decision: d.Settled) -> None:
+def _settled(state: State, decision: d.Settled) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.DONE)
     complete(state, node)
     node.trigger = None
     node.waits_for = ()
     node.settled = True
+    return node
 
 
-def _expanded(state: State, decision: d.Expanded) -> None:
+def _expanded(state: State, decision: d.Expanded) -> Node:
     node = node_for(state, decision.step, decision.scope)
     move(state, node, life.EXPANDING)
     node.requested = False
     node.execution += 1
     node.started_at = state.at
-    node.fan = Fan(node.scope, decision.parent, decision.execution, decision.total)
+    node.fan = Fan(node.site.part, node.scope, decision.parent, decision.execution, decision.total)
     count_items(state, node, node.fan)
     forget_dropped(state, decision)
+    return node
 
 
-def _retrying(state: State, decision: d.Retrying) -> None:
+def _retrying(state: State, decision: d.Retrying) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.BACKING_OFF)
     node.retries = decision.retry
     node.retrying = True
     set_timer(state, node, decision.timer, decision.due_s)
+    return node
 
 
-def _timed_out(state: State, decision: d.TimedOut) -> None:
+def _timed_out(state: State, decision: d.TimedOut) -> Node:
     node = state.existing(decision.step, decision.scope)
     node.timer = None
     if node.status == life.BACKING_OFF:
         move(state, node, life.CLEARED)
+    return node
 
 
 def _routed(state: State, decision: d.Routed) -> None:
@@ -221,12 +232,12 @@ def _routed(state: State, decision: d.Routed) -> None:
         node = node_for(state, step, scope)
         node.wave = decision.wave
         node.event = decision.event or node.event
-        if is_foreign(state, state.graph.steps[step], scope):
+        if node.site.foreign:
             state.foreign.setdefault(step, {})[scope] = None
         asked_for = step == decision.target or decision.action == "run"
         node.requester = (decision.step, decision.scope) if asked_for else None
         if step == decision.target:
-            node.arguments = {**node.arguments, **decision.arguments}
+            node.arguments = {**(node.arguments or {}), **decision.arguments}
         request(state, node)
 
 
@@ -244,22 +255,24 @@ def _flagged(state: State, decision: d.Flagged) -> None:
         state.breaches.append((decision.step, decision.scope))
 
 
-def _remediating(state: State, decision: d.Remediating) -> None:
+def _remediating(state: State, decision: d.Remediating) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.REMEDIATING)
     node.waits_for = decision.waits_for
+    return node
 
 
-def _routing(state: State, decision: d.Routing) -> None:
+def _routing(state: State, decision: d.Routing) -> Node:
     node = state.existing(decision.step, decision.scope)
     if node.complete:
         move(state, node, life.DONE)
     else:
         move(state, node, life.ROUTING)
     node.trigger = decision.trigger
+    return node
 
 
-def _superseded(state: State, decision: d.Superseded) -> None:
+def _superseded(state: State, decision: d.Superseded) -> Node:
     node = state.existing(decision.step, decision.scope)
     if node.result is not None:
         keep_result(state, node)
@@ -269,23 +282,26 @@ def _superseded(state: State, decision: d.Superseded) -> None:
     move(state, node, life.PENDING)
     drop_items(state, node)
     node.requested = False
+    return node
 
 
-def _held(state: State, decision: d.Held) -> None:
+def _held(state: State, decision: d.Held) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.HOLDING)
     node.hold = decision
     if decision.timer is not None and decision.due_s is not None:
         set_timer(state, node, decision.timer, decision.due_s)
+    return node
 
 
-def _doubted(state: State, decision: d.Doubted) -> None:
+def _doubted(state: State, decision: d.Doubted) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.IN_DOUBT)
     node.reason = decision.message
+    return node
 
 
-def _answered(state: State, decision: d.Answered) -> None:
+def _answered(state: State, decision: d.Answered) -> Node:
     node = state.existing(decision.step, decision.scope)
     forget_waits(state, node)
     node.effect = "none" if decision.fault is not None else "done"
@@ -295,6 +311,7 @@ def _answered(state: State, decision: d.Answered) -> None:
         node.result = e.CallDone(
             at=state.at, call=0, output=decision.output, meta={"answered_by": decision.by}
         )
+    return node
 
 
 def _timer_cleared(state: State, decision: d.TimerCleared) -> None:
@@ -329,7 +346,7 @@ def _nothing(state: State, decision: d.AnyDecision) -> None:
     """Decisions that only explain."""
 
 
-_APPLY: dict[type, Callable[[State, Any], None]] = {
+_APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Planned: _planned,
     d.Refusal: _refusal,
     d.Asked: _asked,

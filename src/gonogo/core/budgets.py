@@ -37,11 +37,10 @@ def loops_refusal(state: State, node: Node, target: str, scope: str) -> Refused 
     )
 
 
-def runs_refusal(state: State, step: Step, scope: str) -> Refused | None:
+def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Refused | None:
     """No when the step has run `max_runs` times in this scope; 0 or less means no limit (spec C.12 R6)."""
     allowed = step.max_runs if step.max_runs is not None else state.graph.plan.limits.max_runs
-    node = state.node(step.name, scope)
-    used = state.runs_before(step.name, scope)
+    used = node.execution if node is not None else state.runs_before(step.name, scope)
     if allowed <= 0 or used < allowed or (node is not None and node.retrying):
         return None
     path = " → ".join(cycle_through(state, scope, step.name, step.name))

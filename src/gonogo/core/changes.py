@@ -5,32 +5,28 @@ Called by `apply.py` alone; which decision changes what is said there.
 
 from __future__ import annotations
 
-from collections import deque
-
 from gonogo.core import lifecycle as life
 from gonogo.core.decisions import Expanded
 from gonogo.core.items import items_of
-from gonogo.core.scope import child
 from gonogo.core.state import Fan, Node, State
 from gonogo.errors import Bug
 
 
 def move(state: State, node: Node, status: str) -> None:
     """Change a node's status, holding the table of moves and the count of slots."""
-    if status not in life.MOVES[node.status]:
-        raise Bug(
-            f"step {node.step} in scope {node.scope or '(run)'} can't go from {node.status} to {status}"
-        )
-    state.slots += (status in life.ACTIVE) - (node.status in life.ACTIVE)
+    before = node.status
+    if status not in life.MOVES[before]:
+        raise Bug(f"step {node.step} in scope {node.scope or '(run)'} can't go from {before} to {status}")
+    node.status = status
+    state.slots += (status in life.ACTIVE) - (before in life.ACTIVE)
     if node.scope:
         aggregate = state.aggregate_of(node)
         if aggregate is not None and aggregate.fan is not None:
-            aggregate.fan.active += (status in life.BUSY) - (node.status in life.BUSY)
-    if node.status == life.REMEDIATING:
+            aggregate.fan.active += (status in life.BUSY) - (before in life.BUSY)
+    if before == life.REMEDIATING:
         state.remediating.pop((node.step, node.scope), None)
     if status == life.REMEDIATING:
         state.remediating[node.step, node.scope] = node
-    node.status = status
 
 
 def node_for(state: State, step: str, scope: str) -> Node:
@@ -38,7 +34,8 @@ def node_for(state: State, step: str, scope: str) -> Node:
     scopes = state.nodes[step]
     node = scopes.get(scope)
     if node is None:
-        node = scopes[scope] = Node(step, scope)
+        site = state.site(state.graph.parts[step], scope)
+        node = scopes[scope] = Node(site, scope)
         state.open_nodes += 1
         if step in state.dropped:
             node.execution = state.dropped[step].pop(scope, 0)
@@ -50,20 +47,24 @@ def keep_result(state: State, node: Node) -> None:
     result = node.result
     if result is not None:
         node.output = result.output
-        node.meta = result.meta
+        node.meta = result.meta or None
         node.content = result.content
         node.inputs = result.inputs
         node.result = None
     _remember(state, node)
-    if state.graph.steps[node.step].for_each:
-        node.items = node.lists[node.execution] = items_of(node.output)
+    if node.site.part.step.for_each:
+        node.items = items_of(node.output)
+        node.lists = {**(node.lists or {}), node.execution: node.items}
 
 
 def _remember(state: State, node: Node) -> None:
     history = state.history.get(node.step)
     if history is None:
-        history = state.history[node.step] = deque(maxlen=state.graph.plan.limits.history_max)
+        state.history[node.step] = [(node.wave, node.output)]
+        return
     history.append((node.wave, node.output))
+    if len(history) > state.graph.plan.limits.history_max:
+        del history[0]
 
 
 def complete(state: State, node: Node) -> None:
@@ -71,9 +72,10 @@ def complete(state: State, node: Node) -> None:
     if not node.complete:
         node.complete = True
         state.open_nodes -= 1
-        aggregate = state.aggregate_of(node)
-        if aggregate is not None and aggregate.fan is not None:
-            aggregate.fan.complete += 1
+        if node.scope:
+            aggregate = state.aggregate_of(node)
+            if aggregate is not None and aggregate.fan is not None:
+                aggregate.fan.complete += 1
 
 
 def reopen(state: State, node: Node) -> None:
@@ -112,7 +114,7 @@ def count_items(state: State, node: Node, fan: Fan) -> None:
     if len(scopes) == 1:
         return
     for index in range(fan.total):
-        item = scopes.get(child(node.scope, fan.parent, fan.execution, index))
+        item = scopes.get(fan.item(index))
         if item is not None:
             fan.complete += item.complete
             fan.active += item.status in life.BUSY

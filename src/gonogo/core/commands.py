@@ -7,7 +7,7 @@ from msgspec import Struct
 from gonogo.core.plan import Effects
 
 
-class Ask(Struct, frozen=True):
+class Ask(Struct, frozen=True, gc=False):
     """One evaluation wanted: an expression, by its number, for a construct (if, assume, when…) of a step."""
 
     step: str
@@ -16,14 +16,14 @@ class Ask(Struct, frozen=True):
     expression: int
 
 
-class Evaluate(Struct, frozen=True):
+class Evaluate(Struct, frozen=True, gc=False):
     """Evaluate all asks against the state as it is now; answer with one `Evaluated`."""
 
     batch: int
     asks: tuple[Ask, ...]
 
 
-class StartCall(Struct, frozen=True):
+class StartCall(Struct, frozen=True, gc=False):
     """Perform a step. `intent` names the call over retries, crashes and take-overs (semantics.md 17)."""
 
     call: int
@@ -35,26 +35,26 @@ class StartCall(Struct, frozen=True):
     effects: Effects
 
 
-class StopCall(Struct, frozen=True):
+class StopCall(Struct, frozen=True, gc=False):
     """Stop a call in flight; answer with its CallFailed of class cancelled, or with its result if it was faster."""
 
     call: int
 
 
-class SetTimer(Struct, frozen=True):
+class SetTimer(Struct, frozen=True, gc=False):
     """Fire `timer` when the run's clock reaches `due_s`."""
 
     timer: int
     due_s: float
 
 
-class ClearTimer(Struct, frozen=True):
+class ClearTimer(Struct, frozen=True, gc=False):
     """Forget a timer; one that fires nevertheless is ignored."""
 
     timer: int
 
 
-class FinishRun(Struct, frozen=True):
+class FinishRun(Struct, frozen=True, gc=False):
     """Nothing more will happen: the run is over, or parked until a person acts."""
 
     verdict: str

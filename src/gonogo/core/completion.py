@@ -5,8 +5,9 @@ from __future__ import annotations
 from gonogo.core import decisions as d
 from gonogo.core import fanout, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
-from gonogo.core.dependencies import group_parent, is_foreign, is_superseded, resolve
-from gonogo.core.scope import depth, prefix, within
+from gonogo.core.dependencies import group_parent, is_superseded, resolve
+from gonogo.core.parts import Part, Waiting
+from gonogo.core.scope import within
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn
 
@@ -24,7 +25,8 @@ def follow_up(turn: Turn, node: Node) -> None:
         turn.decide(d.Settled(node.step, node.scope))
         return
     tell_dependents(turn, node)
-    wake_waiting(turn, node)
+    if turn.state.remediating:
+        wake_waiting(turn, node)
     if node.outcome == "skipped":
         _finish_inner_groups(turn, node)
 
@@ -45,9 +47,9 @@ def finish_group(turn: Turn, parent: Node) -> None:
 
 def _finish_inner_groups(turn: Turn, node: Node) -> None:
     """A step skipped before it fanned out is missing in groups of fan-outs further in."""
-    for name in turn.graph.groups[node.step]:
+    for name in node.site.part.groups:
         for parent in list(turn.state.nodes[name].values()):
-            if depth(parent.scope) > depth(node.scope) and within(parent.scope, node.scope):
+            if parent.site.depth > node.site.depth and within(parent.scope, node.scope):
                 finish_group(turn, parent)
 
 
@@ -65,47 +67,49 @@ def _member_complete(turn: Turn, name: str, scope: str) -> bool:
 
 def tell_dependents(turn: Turn, node: Node) -> None:
     """Look at every step that waits for this one, in the scope in which it waits."""
-    graph, level = turn.graph, depth(node.scope)
-    foreign = is_foreign(turn.state, graph.steps[node.step], node.scope)
-    for name, common, deepest in graph.waiting[node.step]:
-        if foreign or level <= common:
-            _tell(turn, name, node.scope, deepest > level)
-        for scope in turn.state.foreign.get(name, ()):
-            inner = turn.state.node(name, scope)
-            if scope != node.scope and within(scope, node.scope) and inner is not None:
-                reconsider(turn, inner)
+    site = node.site
+    for waiting in site.part.waiting:
+        if site.foreign or site.depth <= waiting.common:
+            _tell(turn, waiting, node)
+        if turn.state.foreign:
+            _tell_inside(turn, waiting.part, node)
 
 
-def _tell(turn: Turn, name: str, scope: str, looks_deeper: bool) -> None:
-    waiting = turn.state.node(name, scope)
-    if waiting is not None:
-        reconsider(turn, waiting)
+def _tell_inside(turn: Turn, part: Part, node: Node) -> None:
+    """Routes may run the waiting step further in, too."""
+    for scope in turn.state.foreign.get(part.name, ()):
+        inner = turn.state.node(part.name, scope)
+        if scope != node.scope and within(scope, node.scope) and inner is not None:
+            reconsider(turn, inner)
+
+
+def _tell(turn: Turn, waiting: Waiting, node: Node) -> None:
+    part, scope = waiting.part, node.scope
+    waiter = turn.state.nodes[part.name].get(scope)
+    if waiter is not None:
+        reconsider(turn, waiter)
     elif scope:
-        fanout.item_may_open(turn, name, scope)
+        fanout.item_may_open(turn, part, scope)
     else:
-        scheduling.consider(turn, name, scope)
-    if looks_deeper:
-        _consider_deeper(turn, name, scope)
+        scheduling.consider(turn, part, scope)
+    if waiting.deepest > node.site.depth:
+        _consider_deeper(turn, part, scope)
 
 
-def _consider_deeper(turn: Turn, name: str, scope: str) -> None:
+def _consider_deeper(turn: Turn, part: Part, scope: str) -> None:
     """A step that judges some dependencies per item looks again in each of its fan-outs under this scope."""
-    for node in list(turn.state.nodes[name].values()):
-        if (
-            node.fan is not None
-            and node.status == life.EXPANDING
-            and prefix(node.scope, depth(scope)) == scope
-        ):
+    for node in list(turn.state.nodes[part.name].values()):
+        if node.fan is not None and node.status == life.EXPANDING and within(node.scope, scope):
             fanout.look_for_items(turn, node)
 
 
 def reconsider(turn: Turn, node: Node) -> None:
     """Look again at a step that was asked for: an item by way of its fan-out's window, anything else directly."""
-    aggregate = turn.state.aggregate_of(node)
-    if aggregate is None:
-        scheduling.consider(turn, node.step, node.scope)
+    part = node.site.part
+    if node.scope and turn.state.aggregate_of(node) is not None:
+        fanout.item_may_open(turn, part, node.scope)
     else:
-        fanout.item_may_open(turn, node.step, node.scope)
+        scheduling.consider(turn, part, node.scope)
 
 
 def wake_waiting(turn: Turn, node: Node) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gonogo.core import decisions as d
 from gonogo.core import evidence, stopping
 from gonogo.core.commands import Ask
-from gonogo.core.dependencies import group_parent, is_superseded
+from gonogo.core.dependencies import is_superseded, rest_at
 from gonogo.core.events import UNSET, CallDone, CallFailed
 from gonogo.core.faults import Fault, Issue, issue_for
 from gonogo.core.plan import FailureCondition, Step
@@ -35,15 +35,15 @@ def error_issue(step: str, scope: str, construct: str, message: str, *, severity
 
 def check(turn: Turn, node: Node) -> None:
     """After a call: ask for guarantees and detectors, or conclude at once when there are none."""
-    asks = turn.graph.checks[node.step]
-    for construct, number in asks:
+    part, result = node.site.part, node.result
+    for construct, number in part.checks:
         turn.ask(node.step, node.scope, construct, number)
-    if not asks:
-        step, result = turn.step(node), node.result
-        if type(result) is CallDone and _says_nothing_but_done(step, result):
-            turn.decide(d.Ended(step.name, node.scope, "passed", rest=rest(turn, node, step, "passed")))
-        else:
-            conclude(turn, node, (), ())
+    if part.checks:
+        return
+    if type(result) is CallDone and _says_nothing_but_done(part.step, result):
+        turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
+    else:
+        conclude(turn, node, (), ())
 
 
 def _says_nothing_but_done(step: Step, result: CallDone) -> bool:
@@ -68,7 +68,7 @@ def conclude(turn: Turn, node: Node, asks: Sequence[Ask], results: Sequence[Resu
     for ask, answer, result in judged:
         findings.add_answer(ask, answer, result)
     of_conditions = [answer for ask, answer, _ in judged if ask.construct == "condition"]
-    for condition, answer in zip(turn.graph.conditions[step.name], of_conditions, strict=False):
+    for condition, answer in zip(node.site.part.conditions, of_conditions, strict=False):
         findings.add_condition(condition, answer)
     end(turn, node, findings)
 
@@ -228,7 +228,7 @@ def end(turn: Turn, node: Node, findings: Findings) -> None:
             None,
             fault,
             tuple(findings.issues),
-            rest(turn, node, step, outcome),
+            rest(turn, node, outcome),
         )
     )
     if findings.global_failure is not None:
@@ -237,15 +237,16 @@ def end(turn: Turn, node: Node, findings: Findings) -> None:
         stopping.stop(turn, "halted", node.step)
 
 
-def rest(turn: Turn, node: Node, step: Step, outcome: str) -> str:
+def rest(turn: Turn, node: Node, outcome: str) -> str:
     """Open while a block of the step has still to speak. A cancelled or stopped step routes nowhere."""
-    if has_block(turn, node, step, outcome):
+    if node.site.part.routes and has_block(turn, node, outcome):
         return "open"
-    return "settled" if group_parent(turn.state, node) is None else "complete"
+    return rest_at(turn.state, node.site, node.scope, node)
 
 
-def has_block(turn: Turn, node: Node, step: Step, outcome: str) -> bool:
+def has_block(turn: Turn, node: Node, outcome: str) -> bool:
     """on_fail acts per item; on_success of a fan-out acts once, on the whole (semantics.md 8)."""
+    step = turn.step(node)
     if (turn.state.stopping and not step.always) or is_superseded(turn.state, node.step, node.scope):
         return False
     if outcome == "passed":

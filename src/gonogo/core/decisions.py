@@ -13,8 +13,8 @@ from gonogo.core.commands import Ask
 from gonogo.core.faults import Fault, Issue
 
 
-class Decision(Struct, frozen=True, omit_defaults=True, tag_field="type"):
-    """Base of all decisions."""
+class Decision(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    """Base of all decisions. Plain data without cycles, so the garbage collector needn't look."""
 
     def sentence(self) -> str:
         """The decision in words, without its step's name where it has one."""

@@ -15,8 +15,8 @@ from gonogo.core.plan import Plan
 from gonogo.expressions.results import MemoryOp, Result
 
 
-class Event(Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True):
-    """Base of all events."""
+class Event(Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True, gc=False):
+    """Base of all events. Plain data without cycles, so the garbage collector needn't look."""
 
     at: float = 0.0
 

@@ -11,17 +11,17 @@ import heapq
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core import routing, scheduling
-from gonogo.core.dependencies import all_settled, group_parent, is_superseded
+from gonogo.core.dependencies import all_settled, is_superseded, rest_at
 from gonogo.core.fanout_items import items_in_order
-from gonogo.core.plan import Step
-from gonogo.core.scope import child, depth, enclosing, index_of
+from gonogo.core.parts import Part
+from gonogo.core.scope import enclosing, index_of
 from gonogo.core.state import Fan, Node, State
 from gonogo.core.turn import Turn
 
 
 def waits_per_item(turn: Turn, node: Node) -> bool:
     """True when items wait for other steps of the same item, not just for room."""
-    return (depth(node.scope) + 1) in turn.graph.levels[node.step]
+    return (node.site.depth + 1) in node.site.part.levels
 
 
 def look_for_items(turn: Turn, node: Node) -> None:
@@ -38,24 +38,23 @@ def look_for_items(turn: Turn, node: Node) -> None:
 
 def consider_item(turn: Turn, node: Node, fan: Fan, index: int) -> None:
     """Queue an item for room once what it waits for is settled."""
-    scope = child(node.scope, fan.parent, fan.execution, index)
+    scope = fan.item(index)
     item = turn.state.node(node.step, scope)
     if item is not None and item.status not in (life.PENDING, life.CLEARED):
         return
-    if index not in fan.queued and all_settled(turn.state, turn.graph.steps[node.step], scope, item):
+    if index not in fan.queued and all_settled(turn.state, fan.site, scope, item):
         fan.queued.add(index)
         heapq.heappush(fan.queue, index)
 
 
-def item_may_open(turn: Turn, name: str, scope: str) -> None:
+def item_may_open(turn: Turn, part: Part, scope: str) -> None:
     """Something an item waits for has changed."""
-    aggregate = turn.state.node(name, enclosing(scope))
+    aggregate = turn.state.node(part.name, enclosing(scope))
     if aggregate is None or aggregate.fan is None or aggregate.status != life.EXPANDING:
         return
-    index = index_of(scope)
-    if child(aggregate.scope, aggregate.fan.parent, aggregate.fan.execution, index) == scope:
-        consider_item(turn, aggregate, aggregate.fan, index)
-        turn.refills[name, aggregate.scope] = None
+    if scope.startswith(aggregate.fan.site.items):
+        consider_item(turn, aggregate, aggregate.fan, index_of(scope))
+        turn.refills[aggregate] = None
 
 
 def refill(turn: Turn, node: Node) -> None:
@@ -63,14 +62,9 @@ def refill(turn: Turn, node: Node) -> None:
     fan = node.fan
     if fan is None or node.status != life.EXPANDING:
         return
-    step = turn.graph.steps[node.step]
     closed = is_closed(turn.state, node)
     if not closed:
-        while fan.active + fan.ready < step.concurrency:
-            index = _next_item(turn.state, node, fan)
-            if index is None:
-                break
-            _open(turn, step, child(node.scope, fan.parent, fan.execution, index))
+        _fill(turn, node, fan)
     if fan.complete == fan.total or (closed and _nothing_under_way(turn.state, node)):
         conclude(turn, node)
 
@@ -82,34 +76,44 @@ def is_closed(state: State, node: Node) -> bool:
     return bool(state.stopping) and not scheduling.may_still_run(state, state.step(node))
 
 
+def _fill(turn: Turn, node: Node, fan: Fan) -> None:
+    step = node.site.part.step
+    while fan.active + fan.ready < step.concurrency:
+        index = _next_item(turn.state, node, fan)
+        if index is None:
+            break
+        _open(turn, fan, fan.item(index))
+
+
 def _next_item(state: State, node: Node, fan: Fan) -> int | None:
     while fan.queue:
         index = heapq.heappop(fan.queue)
         fan.queued.discard(index)
-        if _still_may_open(state, node, child(node.scope, fan.parent, fan.execution, index)):
+        if _still_may_open(state, fan, fan.item(index)):
             return index
+    items = state.nodes[node.step]
     while fan.cursor < fan.total:
         index, fan.cursor = fan.cursor, fan.cursor + 1
-        item = state.node(node.step, child(node.scope, fan.parent, fan.execution, index))
+        item = items.get(fan.item(index))
         if item is None or item.status in (life.PENDING, life.CLEARED):
             return index
     return None
 
 
-def _still_may_open(state: State, node: Node, scope: str) -> bool:
+def _still_may_open(state: State, fan: Fan, scope: str) -> bool:
     """What an item waited for may have been sent round again while it waited for room."""
-    item = state.node(node.step, scope)
+    item = state.node(fan.site.part.name, scope)
     if item is not None and (item.retrying or item.again):
         return True
-    return all_settled(state, state.graph.steps[node.step], scope, item)
+    return all_settled(state, fan.site, scope, item)
 
 
-def _open(turn: Turn, step: Step, scope: str) -> None:
-    item = turn.state.node(step.name, scope)
+def _open(turn: Turn, fan: Fan, scope: str) -> None:
+    item = turn.state.nodes[fan.site.part.name].get(scope)
     if item is not None and item.status == life.CLEARED:
-        scheduling.make_ready(turn, step, scope, item)
+        scheduling.make_ready(turn, item.site, scope, item)
     elif item is None or item.status == life.PENDING:
-        scheduling.pass_gate(turn, step, scope)
+        scheduling.pass_gate(turn, fan.site, scope, item)
 
 
 def _nothing_under_way(state: State, node: Node) -> bool:
@@ -130,12 +134,12 @@ def conclude(turn: Turn, node: Node) -> None:
     """All items are complete (or the run stops): what the fan-out as a whole came to (spec C.13 R5)."""
     if node.requested:
         turn.decide(d.Superseded(node.step, node.scope))
-        scheduling.consider(turn, node.step, node.scope)
+        scheduling.consider(turn, node.site.part, node.scope)
         return
     outcome, reason = _outcome(turn.state, node)
-    step = turn.graph.steps[node.step]
+    step = turn.step(node)
     routes = outcome == "passed" and step.on_success is not None and not turn.state.stopping
-    rest = "open" if routes else ("settled" if group_parent(turn.state, node) is None else "complete")
+    rest = "open" if routes else rest_at(turn.state, node.site, node.scope, node)
     turn.decide(d.Ended(node.step, node.scope, outcome, reason, rest=rest))
     if routes:
         routing.begin(turn, node, "on_success")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gonogo.core.scope import child
 from gonogo.core.state import Node, State
 
 
@@ -12,4 +11,4 @@ def items_in_order(state: State, node: Node) -> list[Node | None]:
     if fan is None:
         return []
     scopes = state.nodes[node.step]
-    return [scopes.get(child(node.scope, fan.parent, fan.execution, index)) for index in range(fan.total)]
+    return [scopes.get(fan.item(index)) for index in range(fan.total)]

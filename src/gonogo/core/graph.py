@@ -4,42 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from gonogo.core.parts import Part, Waiting
 from gonogo.core.plan import Block, Edge, FailureCondition, Need, Plan, Step
 
 
 class Graph:
     """A plan with its consequences.
 
-    `fans[step]`: the forEach steps whose items it runs in, outermost first. `dependents[step]`: who waits for it.
-    `levels[step]`: for each entry of depends_on the fan-out depth at which it can be judged; `needs[step]` the same by
-    depth. `members[step]`: for a forEach step the steps that run inside its items. `checks[step]`: what is judged after
-    each call. `held_back`: steps that run only when something routes to them.
+    `parts[step]`: what follows about one step (parts.py). `fans[step]`: the forEach steps whose items it runs in,
+    outermost first. `dependents[step]`: who waits for it. `members[step]`: for a forEach step the steps that run inside
+    its items. `held_back`: steps that run only when something routes to them.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.steps = plan.steps
         self.order = {name: number for number, name in enumerate(plan.steps)}
-        self.fans = _fans(plan)
-        self.dependents = _dependents(plan, self.fans)
-        self.levels = {
-            name: tuple(self._level(step, n) for n in step.depends_on) for name, step in self.steps.items()
-        }
-        self.item_needs = {name: _item_needs(step, self.fans[name]) for name, step in self.steps.items()}
-        self.needs = {name: self._needs_by_level(step) for name, step in self.steps.items()}
-        self.first_needs = {name: self._first_needs(step) for name, step in self.steps.items()}
-        self.members = {
-            name: _members(plan, self.fans, name) for name, step in self.steps.items() if step.for_each
-        }
-        self.groups = {
-            name: tuple(p for p in self.fans[name] if self.steps[p].on_finish and name in self.members[p])
-            for name in self.steps
-        }
+        self.fans, self.dependents = _fans_and_dependents(plan)
+        lists = [name for name, step in self.steps.items() if step.for_each]
+        inward = topological(plan) if lists else []
+        self.members = {name: _members(plan, inward, self.fans, name) for name in lists}
         self.held_back = _held_back(plan)
         self.any_on_finish = any(step.on_finish is not None for step in plan.steps.values())
-        self.waiting = {name: self._waiting(name) for name in self.steps}
-        self.conditions = {name: _conditions(plan, step) for name, step in self.steps.items()}
-        self.checks = {name: self._checks(step) for name, step in self.steps.items()}
+        self.parts = {name: self._part(step) for name, step in self.steps.items()}
+        self.levels = {name: part.levels for name, part in self.parts.items()}
+        for name, part in self.parts.items():
+            part.waiting = tuple(self._waiting(name, self.parts[other]) for other in self.dependents[name])
 
     def common(self, one: str, other: str) -> int:
         """How many fan-out levels two steps share."""
@@ -50,40 +40,44 @@ class Graph:
             shared += 1
         return shared
 
-    def _level(self, step: Step, need: Need) -> int:
-        return max((self.common(step.name, edge.step) for edge in need.any_of), default=0)
-
-    def _first_needs(self, step: Step) -> tuple[Need, ...]:
-        """What is judged before a step fans out: all of depends_on where an `if` may read any of it."""
-        if step.if_condition is not None:
-            return step.depends_on + self.item_needs[step.name][:1]
-        return self.needs[step.name][0]
-
-    def _waiting(self, name: str) -> tuple[tuple[str, int, int], ...]:
-        """Who waits for a step: name, the fan-out levels both share, the deepest level at which it judges anything."""
-        return tuple(
-            (other, self.common(name, other), max(self.levels[other], default=0))
-            for other in self.dependents[name]
+    def _part(self, step: Step) -> Part:
+        name, fan = step.name, self.fans[step.name]
+        sources = tuple(_need_for(step, parent) for parent in fan)
+        levels = tuple(self._level(step, need) for need in step.depends_on)
+        needs = _needs_by_level(step, levels, sources)
+        conditions = _conditions(self.plan, step)
+        return Part(
+            step=step,
+            name=name,
+            order=self.order[name],
+            fan=fan,
+            levels=levels,
+            needs=needs,
+            # All of depends_on where an `if` may read any of it.
+            first_needs=needs[0] if step.if_condition is None else step.depends_on + sources[:1],
+            groups=tuple(p for p in fan if self.steps[p].on_finish and name in self.members[p]),
+            owns_group=step.for_each and step.on_finish is not None,
+            checks=self._checks(step, conditions),
+            conditions=conditions,
+            routes=step.on_success is not None or step.on_fail is not None,
         )
 
-    def _checks(self, step: Step) -> tuple[tuple[str, int], ...]:
+    def _level(self, step: Step, need: Need) -> int:
+        if not self.fans[step.name]:
+            return 0
+        return max((self.common(step.name, edge.step) for edge in need.any_of), default=0)
+
+    def _waiting(self, name: str, other: Part) -> Waiting:
+        return Waiting(other, self.common(name, other.name), max(other.levels, default=0))
+
+    def _checks(self, step: Step, conditions: Sequence[FailureCondition]) -> tuple[tuple[str, int], ...]:
         """What is judged after each call of a step, as construct and expression, in the order of the rules."""
         found = [("guarantee", number) for number in step.guarantee]
         if self.plan.fail_if is not None:
             found.append(("global_fail_if", self.plan.fail_if))
         if step.fail_if is not None:
             found.append(("fail_if", step.fail_if))
-        found += [("condition", condition.expression) for condition in self.conditions[step.name]]
-        return tuple(found)
-
-    def _needs_by_level(self, step: Step) -> tuple[tuple[Need, ...], ...]:
-        """For each fan-out depth the needs judged there, the source of the next items included."""
-        own, sources = self.levels[step.name], self.item_needs[step.name]
-        found = []
-        for level in range(len(self.fans[step.name]) + 1):
-            here = tuple(need for need, at in zip(step.depends_on, own, strict=True) if at == level)
-            source = sources[level] if level < len(sources) else None
-            found.append(here if source is None or source in here else (*here, source))
+        found += [("condition", condition.expression) for condition in conditions]
         return tuple(found)
 
     def expression(self, number: int) -> str:
@@ -91,15 +85,27 @@ class Graph:
         return self.plan.expressions[number].source
 
 
+def _needs_by_level(
+    step: Step, levels: Sequence[int], sources: Sequence[Need]
+) -> tuple[tuple[Need, ...], ...]:
+    """For each fan-out depth the needs judged there, the source of the next items included.
+
+    A source is the step's own entry for it, where it has one.
+    """
+    if not sources:
+        return (step.depends_on,)
+    found = []
+    for level in range(len(sources) + 1):
+        here = tuple(need for need, at in zip(step.depends_on, levels, strict=True) if at == level)
+        source = sources[level] if level < len(sources) else None
+        found.append(here if source is None or source in here else (*here, source))
+    return tuple(found)
+
+
 def _conditions(plan: Plan, step: Step) -> tuple[FailureCondition, ...]:
     """Global failure conditions, then the step's own, which replace global ones of their name (spec C.7 R7)."""
     own = {condition.name for condition in step.failure_conditions}
     return (*(c for c in plan.failure_conditions if c.name not in own), *step.failure_conditions)
-
-
-def _item_needs(step: Step, fan: tuple[str, ...]) -> tuple[Need, ...]:
-    """The needs that stand for the sources of a step's items: their own edge where the step has one."""
-    return tuple(_need_for(step, parent) for parent in fan)
 
 
 def _need_for(step: Step, parent: str) -> Need:
@@ -121,11 +127,20 @@ def blocks(step: Step) -> list[Block]:
 
 def topological(plan: Plan) -> list[str]:
     """Step names, dependencies first, configuration order among equals; steps on a cycle are left out."""
-    waiting = {
-        name: len({edge.step for edge in edges(step)} & plan.steps.keys())
+    return _in_order(_sources(plan))
+
+
+def _sources(plan: Plan) -> dict[str, list[str]]:
+    """The steps each step depends on, each once, those that there are."""
+    return {
+        name: [source for source in dict.fromkeys(edge.step for edge in edges(step)) if source in plan.steps]
         for name, step in plan.steps.items()
     }
-    dependents = _dependents(plan, {})
+
+
+def _in_order(sources: dict[str, list[str]]) -> list[str]:
+    waiting = {name: len(found) for name, found in sources.items()}
+    dependents = _turned_round(sources)
     ready = [name for name, count in waiting.items() if count == 0]
     for name in ready:
         for dependent in dependents[name]:
@@ -135,13 +150,28 @@ def topological(plan: Plan) -> list[str]:
     return ready
 
 
-def _fans(plan: Plan) -> dict[str, tuple[str, ...]]:
+def _turned_round(sources: dict[str, list[str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {name: [] for name in sources}
+    for name, those in sources.items():
+        for source in those:
+            found[source].append(name)
+    return found
+
+
+def _fans_and_dependents(plan: Plan) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]]]:
+    """The fan-outs around each step; and who waits for it: those that depend on it, and those whose items it gives."""
+    sources = _sources(plan)
     fans: dict[str, tuple[str, ...]] = dict.fromkeys(plan.steps, ())
-    for name in topological(plan):
-        step = plan.steps[name]
-        if step.fanout == "map":
-            fans[name] = _fan_of(step, fans, plan)
-    return fans
+    if any(step.for_each for step in plan.steps.values()):
+        for name in _in_order(sources):
+            step = plan.steps[name]
+            if step.fanout == "map":
+                fans[name] = _fan_of(step, fans, plan)
+    all_sources = {
+        name: list(dict.fromkeys((*those, *fans[name]))) if fans[name] else those
+        for name, those in sources.items()
+    }
+    return fans, {name: tuple(names) for name, names in _turned_round(all_sources).items()}
 
 
 def _fan_of(step: Step, fans: dict[str, tuple[str, ...]], plan: Plan) -> tuple[str, ...]:
@@ -154,14 +184,16 @@ def _fan_of(step: Step, fans: dict[str, tuple[str, ...]], plan: Plan) -> tuple[s
     return ()
 
 
-def _members(plan: Plan, fans: dict[str, tuple[str, ...]], parent: str) -> tuple[str, ...]:
+def _members(
+    plan: Plan, inward: Sequence[str], fans: dict[str, tuple[str, ...]], parent: str
+) -> tuple[str, ...]:
     """The steps inside a forEach that its on_finish waits for.
 
     One that also waits for a step behind the fan-out isn't among them: that step waits for on_finish itself.
     """
     behind: set[str] = set()
     members: set[str] = set()
-    for name in topological(plan):
+    for name in inward:
         sources = {edge.step for edge in edges(plan.steps[name])}
         if parent not in fans[name]:
             if sources & (behind | members | {parent}):
@@ -171,16 +203,6 @@ def _members(plan: Plan, fans: dict[str, tuple[str, ...]], parent: str) -> tuple
         else:
             members.add(name)
     return tuple(name for name in plan.steps if name in members)
-
-
-def _dependents(plan: Plan, fans: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Who waits for a step: those that depend on it, and those whose items it gives."""
-    found: dict[str, list[str]] = {name: [] for name in plan.steps}
-    for name, step in plan.steps.items():
-        for source in (*(edge.step for edge in edges(step)), *fans.get(name, ())):
-            if source in found and name not in found[source]:
-                found[source].append(name)
-    return {name: tuple(names) for name, names in found.items()}
 
 
 def _held_back(plan: Plan) -> frozenset[str]:
@@ -230,7 +252,7 @@ def cycle_through_lists(graph: Graph) -> tuple[str, ...]:
         found: list[str] = []
         for step in dict.fromkeys([*(edge.step for edge in edges(graph.steps[name])), *inside]):
             own = (step,) if f"on_finish of {step}" in ends else ()
-            outside = [parent for parent in (*graph.groups[step], *own) if parent not in inside]
+            outside = [parent for parent in (*graph.parts[step].groups, *own) if parent not in inside]
             found += [f"on_finish of {parent}" for parent in outside] or [step]
         return found
 

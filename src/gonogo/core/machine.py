@@ -59,17 +59,17 @@ def settle(turn: Turn) -> None:
     """Apply what follows until nothing changes, then close the batch of questions."""
     while True:
         _work_off(turn)
-        if scheduling.start_ready(turn):
+        if len(turn.ready) and scheduling.start_ready(turn):
             continue
-        if verdict.end_when_over(turn):
+        if not turn.state.calls and verdict.end_when_over(turn):
             continue
-        if not (turn.news or turn.refills or turn.expanded or turn.routed or turn.sweep):
+        if not turn.has_work:
             break
     turn.send_asks()
 
 
 def _work_off(turn: Turn) -> None:
-    while turn.news or turn.routed or turn.expanded or turn.refills or turn.sweep:
+    while turn.has_work:
         if turn.news:
             completion.follow_up(turn, turn.news.popleft())
         elif turn.sweep:
@@ -86,10 +86,10 @@ def _work_off(turn: Turn) -> None:
 
 
 def _refill_one(turn: Turn) -> None:
-    step, scope = next(iter(turn.refills))
-    del turn.refills[step, scope]
-    node = turn.state.node(step, scope)
-    if node is not None:
+    node = next(iter(turn.refills))
+    del turn.refills[node]
+    # A fan-out around it may have dropped it meanwhile.
+    if turn.state.node(node.step, node.scope) is node:
         fanout.refill(turn, node)
 
 
@@ -142,14 +142,14 @@ def _routing_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Resul
 
 def _if_judged(turn: Turn, node: Node, ask: Ask, result: Result) -> None:
     answer = contracts.judge(turn, ask, result)
-    step = turn.step(node)
-    if turn.state.stopping and not scheduling.may_still_run(turn.state, step):
-        scheduling.skip(turn, step, node.scope, scheduling.stop_reason(turn.state), turn.state.stopped_by)
+    state, site = turn.state, node.site
+    if stopping.ends_now(turn, node):
+        scheduling.skip(turn, site, node.scope, scheduling.stop_reason(state), state.stopped_by)
     elif answer:
-        scheduling.pass_gate(turn, step, node.scope)
+        scheduling.pass_gate(turn, site, node.scope, node)
     else:
         issues = () if answer is False else (_expression_issue(node, "if", result),)
-        scheduling.skip(turn, step, node.scope, "if_condition", issues=issues)
+        scheduling.skip(turn, site, node.scope, "if_condition", issues=issues)
 
 
 def _expression_issue(node: Node, construct: str, result: Result) -> Any:
@@ -159,19 +159,18 @@ def _expression_issue(node: Node, construct: str, result: Result) -> Any:
 
 def _assume_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result]) -> None:
     answers = [contracts.judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
-    step = turn.step(node)
     if node.requested or is_superseded(turn.state, node.step, node.scope):
         _supersede(turn, node)
     elif all(answers):
-        scheduling.call(turn, step, node.scope)
-    elif step.assume_mode == "fail":
+        scheduling.call(turn, node.site, node.scope, node)
+    elif turn.step(node).assume_mode == "fail":
         contracts.assumption_failed(turn, node, asks[answers.index(next(a for a in answers if not a))])
         _route(turn, node)
     else:
         issues = tuple(
             _expression_issue(node, "assume", r) for r, a in zip(results, answers, strict=True) if a is None
         )
-        scheduling.skip(turn, step, node.scope, "assume", issues=issues)
+        scheduling.skip(turn, node.site, node.scope, "assume", issues=issues)
 
 
 def _returned(turn: Turn, event: e.CallDone | e.CallFailed) -> None:

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import heapq
 
+from gonogo.core.parts import Site
 from gonogo.core.scope import order_key
 
 
 class ReadyQueue:
     """Steps that may start, in configuration order, items by index."""
 
+    __slots__ = ("_heap", "_present")
+
     def __init__(self) -> None:
         self._heap: list[tuple[int, tuple[int, ...], str, str]] = []
-        self._present: set[tuple[str, str]] = set()
+        self._present: dict[tuple[str, str], Site] = {}
 
-    def push(self, order: int, step: str, scope: str) -> bool:
+    def push(self, site: Site, scope: str) -> bool:
         """Add a step once; False when it is there already."""
-        key = (step, scope)
+        part = site.part
+        key = (part.name, scope)
         if key in self._present:
             return False
-        self._present.add(key)
-        heapq.heappush(self._heap, (order, order_key(scope), step, scope))
+        self._present[key] = site
+        heapq.heappush(self._heap, (part.order, order_key(scope), *key))
         return True
 
-    def pop(self) -> tuple[str, str] | None:
-        """The next step in order, or None."""
+    def pop(self) -> tuple[Site, str] | None:
+        """The next step in order, as its site and scope; or None."""
         while self._heap:
             _, _, step, scope = heapq.heappop(self._heap)
-            if (step, scope) in self._present:
-                self._present.discard((step, scope))
-                return step, scope
+            site = self._present.pop((step, scope), None)
+            if site is not None:
+                return site, scope
         return None
 
-    def discard(self, step: str, scope: str) -> bool:
-        """Forget a step that may no longer start; True when it was there."""
-        if (step, scope) not in self._present:
-            return False
-        self._present.discard((step, scope))
-        return True
+    def discard(self, step: str, scope: str) -> Site | None:
+        """Forget a step that may no longer start; its site when it was there."""
+        return self._present.pop((step, scope), None)
 
     def clear(self) -> None:
         """Forget all."""

@@ -45,7 +45,8 @@ def arguments_for(state: State, arguments: dict[str, Any], scope: str) -> dict[s
 def item_of(state: State, scope: str) -> Any:
     """The item of the innermost level of a scope."""
     parent = resolve(state, parent_of(scope), enclosing(scope))
-    items = parent.lists.get(execution_of(scope)) if parent is not None else None
+    lists = parent.lists if parent is not None else None
+    items = lists.get(execution_of(scope)) if lists is not None else None
     index = index_of(scope)
     return items[index] if items is not None and index < len(items) else None
 

@@ -73,6 +73,6 @@ def lost(turn: Turn, node: Node) -> None:
     if routing.may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
         stopping.end_waiting(turn, node, cancelled=True)
     elif routing.may_repeat(step):
-        scheduling.call(turn, step, node.scope, again=True)
+        scheduling.call(turn, node.site, node.scope, node, again=True)
     else:
         holds.doubt(turn, node, "the run was interrupted during this call; nobody knows whether it was done")

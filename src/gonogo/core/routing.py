@@ -13,7 +13,7 @@ from gonogo.core import lifecycle as life
 from gonogo.core import reruns, scheduling
 from gonogo.core.backoff import delay_s
 from gonogo.core.budgets import loops_refusal
-from gonogo.core.dependencies import group_parent, is_superseded
+from gonogo.core.dependencies import group_parent, is_superseded, rest_at
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Block, Step, Target
@@ -186,11 +186,11 @@ def abandon_waits(turn: Turn, node: Node) -> None:
             abandon_waits(turn, item)
         elif item is not None and item.status in (life.BACKING_OFF, life.HOLDING, life.REMEDIATING):
             turn.clear_timer(item)
-            rest = scheduling.rest_of(turn, item.step, item.scope)
+            rest = rest_at(turn.state, item.site, item.scope, item)
             turn.decide(
                 d.Ended(item.step, item.scope, "cancelled", "superseded", item.fault, item.issues, rest)
             )
-    turn.refills[node.step, node.scope] = None
+    turn.refills[node] = None
 
 
 def runs_are_complete(turn: Turn, node: Node) -> bool:

@@ -14,23 +14,25 @@ from gonogo.core.decisions import Finished, Held
 from gonogo.core.events import CallDone, CallFailed
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.graph import Graph
+from gonogo.core.parts import Part, Site, site_at, site_of_items
 from gonogo.core.plan import Step
 from gonogo.core.ready import ReadyQueue
-from gonogo.core.scope import enclosing
 from gonogo.errors import Bug
 
 
 class Fan:
-    """A fan-out under way: over which execution of `parent`, how many items, how many of them are complete."""
+    """A fan-out under way: over which execution of `parent`, how many items, how many of them are complete.
+
+    `site` is where its items run: in the scopes that begin with `site.items`. A route may run the step in others, too.
+    """
 
     __slots__ = (
-        "active", "complete", "cursor", "execution", "items", "parent", "queue", "queued", "ready", "total",
+        "active", "complete", "cursor", "execution", "parent", "queue", "queued", "ready", "site", "total",
     )  # fmt: skip
 
-    def __init__(self, scope: str, parent: str, execution: int, total: int) -> None:
+    def __init__(self, part: Part, scope: str, parent: str, execution: int, total: int) -> None:
         own = f"{parent}#{execution}["
-        # How the scopes of its items begin: a route may run the step in other scopes, too.
-        self.items = f"{scope}/{own}" if scope else own
+        self.site = site_of_items(part, scope, f"{scope}/{own}" if scope else own)
         self.parent = parent
         self.execution = execution
         self.total = total
@@ -43,56 +45,55 @@ class Fan:
         self.queue: list[int] = []
         self.queued: set[int] = set()
 
+    def item(self, index: int) -> str:
+        """The scope of an item."""
+        return f"{self.site.items}{index}]"
+
 
 class Node:
-    """One step in one scope: where it is in its life, and what its latest run came to."""
+    """One step in one scope: where it is in its life, and what its latest run came to.
+
+    `arguments`, `lists` and `meta` are None where there are none: most of a hundred thousand items have none.
+    """
 
     __slots__ = (
         "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content",
         "effect", "ended_at", "event", "execution", "fan", "fault", "hold", "inputs", "issues", "items", "lists",
         "meta", "outcome", "output", "reason", "requested", "requester", "result", "retries", "retrying",
-        "scope", "settled", "started_at", "status", "step", "timer", "trigger", "waits_for", "wave",
+        "scope", "settled", "site", "started_at", "status", "step", "timer", "trigger", "waits_for", "wave",
     )  # fmt: skip
 
-    def __init__(self, step: str, scope: str) -> None:
-        self.step = step
+    def __init__(self, site: Site, scope: str) -> None:
+        self.site = site
+        self.step = site.part.name
         self.scope = scope
         self.status = lifecycle.PENDING
-        self.wave = 0
-        self.execution = 0
-        self.attempt = 0
-        self.attempts = 0
-        self.retries = 0
-        self.retrying = False
-        self.again = False
-        self.asked = 0
+        self.wave = self.execution = self.attempt = self.attempts = self.retries = self.asked = 0
+        self.retrying = self.again = self.complete = self.settled = self.requested = False
         self.effect = "none"
+        self.output: Any = UNSET
+        self.issues: tuple[Issue, ...] = ()
+        self.waits_for: tuple[tuple[str, str], ...] = ()
         self.call: int | None = None
         self.timer: int | None = None
         self.result: CallDone | CallFailed | None = None
         self.outcome: str | None = None
         self.reason: str | None = None
         self.because: str | None = None
-        self.output: Any = UNSET
-        self.meta: dict[str, Any] = {}
-        self.issues: tuple[Issue, ...] = ()
+        self.meta: dict[str, Any] | None = None
         self.fault: Fault | None = None
         self.content: str | None = None
         self.inputs: Any = None
         self.started_at: float | None = None
         self.ended_at: float | None = None
-        self.complete = False
-        self.settled = False
-        self.requested = False
         self.requester: tuple[str, str] | None = None
-        self.arguments: dict[str, Any] = {}
+        self.arguments: dict[str, Any] | None = None
         self.event: str | None = None
         self.hold: Held | None = None
         self.trigger: str | None = None
-        self.waits_for: tuple[tuple[str, str], ...] = ()
         self.fan: Fan | None = None
         self.items: list[Any] | None = None
-        self.lists: dict[int, list[Any]] = {}
+        self.lists: dict[int, list[Any]] | None = None
 
 
 class State:
@@ -115,6 +116,7 @@ class State:
         self.included: frozenset[str] = frozenset()
         self.excluded: dict[str, str] = {}
         self.held_back: frozenset[str] = frozenset()
+        self.may_begin: frozenset[str] = frozenset()
         self.nodes: dict[str, dict[str, Node]] = {name: {} for name in graph.steps}
         self.calls: dict[int, Node] = {}
         self.batches: dict[int, tuple[Ask, ...]] = {}
@@ -138,8 +140,7 @@ class State:
         self.breaches: list[tuple[str, str]] = []
         self.run_issues: list[Issue] = []
         self.memory: dict[str, dict[str, Any]] = {}
-        self.memory_version = 0
-        self.history: dict[str, deque[tuple[int, Any]]] = {}
+        self.history: dict[str, list[tuple[int, Any]]] = {}
         self.stopping: str | None = None
         self.stopped_by: str | None = None
         self.cleanup_timer: int | None = None
@@ -166,16 +167,31 @@ class State:
 
     def step(self, node: Node) -> Step:
         """The plan's step of a node."""
-        return self.graph.steps[node.step]
+        return node.site.part.step
+
+    def site(self, part: Part, scope: str) -> Site:
+        """Where a part runs in a scope; for items of a fan-out under way it is the fan-out's own."""
+        if not scope:
+            return part.root
+        scopes = self.nodes[part.name]
+        node = scopes.get(scope)
+        if node is not None:
+            return node.site
+        aggregate = scopes.get(scope.rpartition("/")[0])
+        if aggregate is None or aggregate.fan is None or not scope.startswith(aggregate.fan.site.items):
+            return site_at(part, scope)
+        return aggregate.fan.site
 
     def aggregate_of(self, node: Node) -> Node | None:
         """The fan-out a node is an item of, if it is one."""
-        if not node.scope:
+        scope, site = node.scope, node.site
+        if not scope:
             return None
-        aggregate = self.nodes[node.step].get(enclosing(node.scope))
-        if aggregate is None or aggregate.fan is None or not node.scope.startswith(aggregate.fan.items):
+        aggregate = self.nodes[node.step].get(site.around)
+        if aggregate is None or aggregate.fan is None:
             return None
-        return aggregate
+        own = aggregate.fan.site
+        return aggregate if own is site or own.items == site.items else None
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node, in configuration order of the steps."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core import scheduling
+from gonogo.core.dependencies import rest_at
 from gonogo.core.faults import Fault
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn
@@ -50,14 +51,14 @@ def stop_node(turn: Turn, node: Node, *, at_once: bool) -> None:
     elif node.status in (life.PENDING, life.DECIDING, life.CLEARED, life.ASSUMING):
         scheduling.leave_queue(turn, node.step, node.scope)
         reason = scheduling.stop_reason(turn.state)
-        scheduling.skip(turn, turn.step(node), node.scope, reason, turn.state.stopped_by)
+        scheduling.skip(turn, node.site, node.scope, reason, turn.state.stopped_by)
     elif node.status == life.EXPANDING:
         turn.expanded.append(node)
 
 
 def end_waiting(turn: Turn, node: Node, *, cancelled: bool) -> None:
     """A wait that is given up: the failure before it stands, or the step is cancelled."""
-    rest = scheduling.rest_of(turn, node.step, node.scope)
+    rest = rest_at(turn.state, node.site, node.scope, node)
     if cancelled:
         reason = scheduling.stop_reason(turn.state)
         fault = Fault(

@@ -11,13 +11,22 @@ from collections import deque
 from gonogo.core import decisions as d
 from gonogo.core.apply import apply
 from gonogo.core.commands import Ask, ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
+from gonogo.core.parts import Site
 from gonogo.core.plan import Step
-from gonogo.core.scope import enclosing
 from gonogo.core.state import Node, State
 
 
 class Turn:
-    """Decisions and commands of one `advance`, and the work still to be looked at."""
+    """Decisions and commands of one `advance`, and the work still to be looked at.
+
+    `news`: nodes that are complete. `refills`: fan-outs that may have room or be over. `expanded`: fan-outs to look for
+    items of. `routed`: steps to look at again, where. `sweep`: look at every step of the plan.
+    """
+
+    __slots__ = (
+        "_asked", "asks", "commands", "decisions", "expanded", "graph", "news", "ready", "refills", "routed", "state",
+        "sweep",
+    )  # fmt: skip
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -27,28 +36,36 @@ class Turn:
         self.commands: list[Command] = []
         self.asks: list[Ask] = []
         self.news: deque[Node] = deque()
-        self.refills: dict[tuple[str, str], None] = {}
+        self.refills: dict[Node, None] = {}
         self.expanded: list[Node] = []
         self.routed: list[tuple[str, str]] = []
         self.sweep = False
         self._asked: set[tuple[str, str]] = set()
 
+    @property
+    def has_work(self) -> bool:
+        """True while something is still to be looked at."""
+        return bool(self.news or self.refills or self.expanded or self.routed or self.sweep)
+
     def decide(self, decision: d.AnyDecision) -> None:
         """Take a decision: apply it, remember it, and note what it may set free."""
-        apply(self.state, decision)
+        node = apply(self.state, decision)
         self.decisions.append(decision)
-        if type(decision) in _LEAVES_ROOM and isinstance(decision, d.About):
-            self._note(self.state.existing(decision.step, decision.scope))
+        if node is not None and type(decision) in _LEAVES_ROOM:
+            if node.complete:
+                self.news.append(node)
+            if node.scope:
+                self.refill_around(node.site)
 
-    def _note(self, node: Node) -> None:
-        if node.complete:
-            self.news.append(node)
-        if node.scope:
-            self.refills[node.step, enclosing(node.scope)] = None
+    def refill_around(self, site: Site) -> None:
+        """Have the fan-out around a site looked at."""
+        aggregate = self.state.nodes[site.part.name].get(site.around)
+        if aggregate is not None:
+            self.refills[aggregate] = None
 
     def step(self, node: Node) -> Step:
         """The plan's step of a node."""
-        return self.graph.steps[node.step]
+        return node.site.part.step
 
     def remediating(self) -> list[Node]:
         """Steps that wait for what they routed, in the order in which they began to."""

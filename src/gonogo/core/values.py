@@ -98,7 +98,7 @@ def _meta(names: Names, step: str) -> Any:
     if node is None:
         return None
     return {
-        **node.meta,
+        **(node.meta or {}),
         "outcome": node.outcome,
         "failed": node.outcome in ("failed", "tolerated"),
         "tolerated": node.outcome == "tolerated",
@@ -167,7 +167,7 @@ def _output_meta(names: Names) -> Any:
     node = names.node
     if node is None:
         return None
-    return node.result.meta if node.result is not None else node.meta
+    return node.result.meta if node.result is not None else (node.meta or {})
 
 
 def _event(names: Names) -> Any:

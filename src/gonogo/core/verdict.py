@@ -50,7 +50,7 @@ def _skip_unrouted(turn: Turn) -> bool:
     for name in turn.graph.steps if state.held_back else ():
         if name in state.held_back and state.node(name, ROOT) is None and _is_missed(turn, name):
             reason = scheduling.stop_reason(state) or "not_routed"
-            scheduling.skip(turn, turn.graph.steps[name], ROOT, reason)
+            scheduling.skip(turn, turn.graph.parts[name].root, ROOT, reason)
             return True
     return False
 
@@ -62,7 +62,7 @@ def _skip_unreachable(turn: Turn, unfinished: list[Node]) -> bool:
     for node in unfinished:
         if node.status == life.PENDING and node.scope and _waits_in_vain(turn.state, node):
             because = node.requester[0] if node.requester is not None else None
-            scheduling.skip(turn, turn.step(node), node.scope, "unreachable", because)
+            scheduling.skip(turn, node.site, node.scope, "unreachable", because)
             return True
     return False
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from gonogo.core.state import Fan, Node, State
 
-_NODE_FIELDS = tuple(name for name in Node.__slots__ if name != "fan")
-_FAN_FIELDS = ("active", "complete", "execution", "items", "parent", "total")
+_NODE_FIELDS = tuple(name for name in Node.__slots__ if name not in ("fan", "site"))
+_FAN_FIELDS = ("active", "complete", "execution", "parent", "total")
 _RUN_FIELDS = (
     "run_id", "seed", "at", "started_at_ms", "trigger", "context", "inputs", "env", "arguments",
     "requested", "parent", "safe_mode", "included", "excluded", "held_back", "batches", "slots",
     "open_nodes", "last_call", "last_batch", "last_timer", "last_wave", "loops", "trail", "breaches",
-    "foreign", "dropped", "run_issues", "memory", "memory_version", "history", "stopping", "stopped_by",
+    "foreign", "dropped", "run_issues", "memory", "history", "stopping", "stopped_by",
     "cleanup_timer", "interrupted", "finished",
 )  # fmt: skip
 _PLACES = ("calls", "timers", "remediating")
