@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import gonogo
 from gonogo import app
 from gonogo.errors import ConfigError, JournalError, RunLocked, UsageError
 from gonogo.journal.memory import MemoryRuns
+from gonogo.provider import Call, Context, Done, Outcome, Provider
+from gonogo.providers.noop import Config
 
 TEXT = 'version: "1.0"\nsteps:\n  a: {type: script, content: "return inputs.n * 2"}\n'
 
@@ -122,3 +125,103 @@ def test_a_config_error_tells_every_problem_by_itself() -> None:
     assert told[0] == "2 problems in the configuration"
     assert told[1].endswith(":3:13: unknown step type 'comand' (did you mean command?)")
     assert "depends_on" in told[2]
+
+
+ASKS = 'version: "1.0"\nsteps:\n  a: {type: human-input, prompt: "Go on?"}\n'
+ASKS_EACH = """version: "1.0"
+steps:
+  list: {type: script, content: "return ['x', 'y']", forEach: true}
+  ask: {type: human-input, prompt: "{{ outputs.list }}?", depends_on: list, fanout: map}
+"""
+
+
+def test_a_program_answers_what_a_run_waits_for() -> None:
+    """The prompt is in the run's view; the answer goes on with the run."""
+    runs = MemoryRuns()
+    held = gonogo.loads(ASKS).run(runs=runs)
+    [waiting] = gonogo.read(held.run_id, runs=runs).waiting
+    assert (held.waiting, waiting.step, waiting.prompt) == (("a",), "a", "Go on?")
+    gone_on = gonogo.answer(held.run_id, "a", "yes", by="ada", runs=runs)
+    assert gone_on is not None
+    assert (gone_on.verdict, gone_on.output("a")["text"]) == ("GO", "yes")
+
+
+def test_an_item_is_answered_by_its_place() -> None:
+    """`RunResult.waiting` names step and scope; that is what `answer` takes."""
+    runs = MemoryRuns()
+    result = gonogo.loads(ASKS_EACH).run(runs=runs)
+    while result.waiting:
+        answered = gonogo.answer(result.run_id, result.waiting[0], result.waiting[0][-2], runs=runs)
+        assert answered is not None
+        result = answered
+    assert result.verdict == "GO"
+    assert [answer["text"] for answer in result.output("ask")] == ["0", "1"]
+
+
+def test_a_program_answers_at_once_where_somebody_is_there() -> None:
+    """`ask` is given the question; the run needn't wait."""
+    seen: list[gonogo.Question] = []
+
+    async def ask(question: gonogo.Question) -> str | None:
+        seen.append(question)
+        return "yes"
+
+    result = gonogo.loads(ASKS).run(runs=MemoryRuns(), ask=ask)
+    assert (result.verdict, [question.prompt for question in seen]) == ("GO", ["Go on?"])
+
+
+async def greet(call: Call, context: Context) -> Outcome:
+    """Pretends to have said hello."""
+    return Done({"text": f"hello from {call.step}"}, effect="none")
+
+
+@pytest.mark.parametrize("name", ["greet", "ai", "command", "logger"])
+def test_a_program_brings_step_types_of_its_own(name: str) -> None:
+    """Beside the built-in ones, and in place of one of the same name: planned, built in, or another's alias."""
+    workflow = gonogo.loads(
+        f'version: "1.0"\nsteps:\n  a: {{type: {name}}}\n', step_types=[Provider(name, Config, greet)]
+    )
+    assert workflow.run(runs=MemoryRuns()).output("a") == {"text": "hello from a"}
+
+
+def test_a_run_with_step_types_of_its_own_goes_on_with_them() -> None:
+    """Who goes on hands them over again: a journal holds no code."""
+    runs, types = MemoryRuns(), [Provider("greet", Config, greet)]
+    text = f"{ASKS}  b: {{type: greet, depends_on: a}}\n"
+    held = gonogo.loads(text, step_types=types).run(runs=runs)
+    gone_on = gonogo.answer(held.run_id, "a", "yes", runs=runs, step_types=types)
+    assert gone_on is not None
+    assert gone_on.output("b") == {"text": "hello from b"}
+
+
+def test_runs_go_on_side_by_side_in_one_event_loop() -> None:
+    """Each blocking function has a twin that can be awaited."""
+    runs = MemoryRuns()
+
+    async def main() -> list[str]:
+        held = await asyncio.gather(*(gonogo.loads(ASKS).run_async(runs=runs) for _ in range(3)))
+        first = await gonogo.answer_async(held[0].run_id, "a", "yes", runs=runs)
+        second = await gonogo.cancel_async(held[1].run_id, runs=runs)
+        third = await gonogo.resume_async(held[2].run_id, runs=runs)
+        assert first is not None
+        assert second is not None
+        return [first.verdict, second.verdict, third.verdict]
+
+    assert asyncio.run(main()) == ["GO", "NO-GO", "HOLD"]
+
+
+def test_a_cancelled_task_ends_its_run_in_good_order() -> None:
+    """Law 7: the call is stopped, the journal has the end, and the task is cancelled as its program asked."""
+    runs = MemoryRuns()
+    started = asyncio.Event()
+
+    async def main() -> None:
+        workflow = gonogo.loads('version: "1.0"\nsteps:\n  a: {type: command, exec: sleep 30}\n')
+        task = asyncio.create_task(workflow.run_async(runs=runs, sinks=(lambda record: started.set(),)))
+        await started.wait()
+        task.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(main())
+    view = gonogo.read(runs.ids()[0], runs=runs)
+    assert (view.verdict, view.steps["a"].outcome) == ("NO-GO", "cancelled")

@@ -14,7 +14,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gonogo.app.workflow import Workflow, load, loads, resume, run
+    from gonogo.app.workflow import (
+        Workflow,
+        answer,
+        answer_async,
+        cancel,
+        cancel_async,
+        load,
+        loads,
+        read,
+        resume,
+        resume_async,
+        run,
+    )
     from gonogo.errors import (
         Bug,
         ConfigError,
@@ -25,22 +37,26 @@ if TYPE_CHECKING:
         SandboxError,
         UsageError,
     )
-    from gonogo.hosts.base import RunResult
+    from gonogo.hosts.base import Question, RunResult
+    from gonogo.journal.memory import MemoryRuns
+    from gonogo.journal.view import RunView
 
 __version__ = "0.1.0"
 __all__ = [
-    "Bug", "ConfigError", "GonogoError", "Interrupted", "JournalError", "RunLocked", "RunResult", "SandboxError",
-    "UsageError", "Workflow", "__version__", "load", "loads", "resume", "run",
+    "Bug", "ConfigError", "GonogoError", "Interrupted", "JournalError", "MemoryRuns", "Question", "RunLocked",
+    "RunResult", "RunView", "SandboxError", "UsageError", "Workflow", "__version__", "answer", "answer_async", "cancel",
+    "cancel_async", "load", "loads", "read", "resume", "resume_async", "run",
 ]  # fmt: skip
 
 _HOMES = {
-    "RunResult": "gonogo.hosts.base",
-    "Workflow": "gonogo.app.workflow",
-    "load": "gonogo.app.workflow",
-    "loads": "gonogo.app.workflow",
-    "resume": "gonogo.app.workflow",
-    "run": "gonogo.app.workflow",
-}
+    "gonogo.app.workflow": (
+        "Workflow", "answer", "answer_async", "cancel", "cancel_async", "load", "loads", "read", "resume",
+        "resume_async", "run",
+    ),
+    "gonogo.hosts.base": ("Question", "RunResult"),
+    "gonogo.journal.memory": ("MemoryRuns",),
+    "gonogo.journal.view": ("RunView",),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -48,7 +64,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'gonogo' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES.get(name, "gonogo.errors")), name)
+    home = next((home for home, names in _HOMES.items() if name in names), "gonogo.errors")
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gonogo.expressions.sandbox import Sandbox
+    from gonogo.provider import Provider
     from gonogo.providers.table import Table
 
 
@@ -16,8 +19,8 @@ def new_sandbox(started_at_ms: float) -> Sandbox:
     return Sandbox(started_at_ms)
 
 
-def built_in_table() -> Table:
-    """The built-in step types and those of installed packages."""
+def built_in_table(given: Iterable[Provider] = ()) -> Table:
+    """The built-in step types and those of installed packages, after those that are `given`."""
     from gonogo.providers.table import built_in
 
-    return built_in()
+    return built_in(given)

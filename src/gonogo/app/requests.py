@@ -26,13 +26,20 @@ def answer_run(
         UsageError: the step waits for nothing.
         JournalError, RunLocked, SandboxError, Bug: as `resume_run`.
     """
+    return blocking(lambda: answer_run_async(run_id, step, text, scope=scope, by=by, options=options))
+
+
+async def answer_run_async(
+    run_id: str, step: str, text: str, *, scope: str = "", by: str = "", options: Options | None = None
+) -> RunResult | None:
+    """As `answer_run`."""
     from gonogo.providers.human_input import clean
 
     options = options or Options()
     runs = runs_in(options)
     target_id, step, scope = _waiting_place(runs, run_id, step, scope)
     request = AnswerGiven(step=step, text=clean(text), scope=scope, by=by)
-    return _ask_of(runs, target_id, request, options)
+    return await _ask_of(runs, target_id, request, options)
 
 
 def cancel_run(run_id: str, *, by: str = "", options: Options | None = None) -> RunResult | None:
@@ -41,12 +48,17 @@ def cancel_run(run_id: str, *, by: str = "", options: Options | None = None) -> 
     Raises:
         JournalError, SandboxError, Bug: as `resume_run`.
     """
+    return blocking(lambda: cancel_run_async(run_id, by=by, options=options))
+
+
+async def cancel_run_async(run_id: str, *, by: str = "", options: Options | None = None) -> RunResult | None:
+    """As `cancel_run`."""
     options = options or Options()
     runs = runs_in(options)
-    return _ask_of(runs, run_id, CancelAsked(by=by), options)
+    return await _ask_of(runs, run_id, CancelAsked(by=by), options)
 
 
-def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -> RunResult | None:
+async def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -> RunResult | None:
     """Leave a request, then go on with the outermost run around it, if nobody else does.
 
     Whoever ran it may have taken the request and ended meanwhile: going on then would undo a cancel.
@@ -59,7 +71,7 @@ def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -> RunR
 
     try:
         outermost = _outermost(runs, run_id)
-        return blocking(lambda: go_on_async(outermost, replace(options, runs=runs), waits))
+        return await go_on_async(outermost, replace(options, runs=runs), waits)
     except RunLocked:
         return None
 

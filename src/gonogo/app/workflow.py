@@ -1,18 +1,27 @@
-"""The face for programs that embed gonogo: `load` a workflow, `run` it, read the result."""
+"""The face for programs that embed gonogo: `load` a workflow, `run` it, read the result, answer what it waits for.
+
+Each function that runs something has a twin that ends in `_async`, for programs with an event loop of their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gonogo.app import loading, running
+from gonogo.app import loading, requests, running
 from gonogo.app.options import RUNS_DIR, Options, Start
+from gonogo.app.parts import built_in_table
 from gonogo.core.plan import Plan
 from gonogo.errors import Problem
-from gonogo.hosts.base import RunResult, Sink
+from gonogo.hosts.base import Asker, RunResult, Sink, nobody
 from gonogo.journal.store import Runs
+
+if TYPE_CHECKING:
+    from gonogo.journal.view import RunView
+    from gonogo.provider import Provider
+    from gonogo.providers.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +30,7 @@ class Workflow:
 
     plan: Plan
     problems: tuple[Problem, ...] = ()
+    table: Table | None = field(default=None, repr=False)
 
     def run(
         self,
@@ -31,27 +41,67 @@ class Workflow:
         steps: tuple[str, ...] = (),
         env: Mapping[str, str] | None = None,
         runs: str | Path | Runs = RUNS_DIR,
+        ask: Asker = nobody,
         sinks: tuple[Sink, ...] = (),
     ) -> RunResult:
-        """Run it to its end or to a wait for a person. Raises as `gonogo.app.start_run`.
+        """Run it to its end or to a wait for a person.
 
         `event` is the trigger ({name, action, …}), `context` what expressions see as pr, files, branch…, `steps`
-        limits the run to these and what they depend on, `sinks` are told of each record of the journal.
+        limits the run to these and what they depend on, `ask` answers questions at once (an async function; None from
+        it lets the run wait), `sinks` are told of each record of the journal.
+
+        Raises:
+            UsageError: inputs or other values don't fit, or a requested step doesn't exist.
+            JournalError, RunLocked, SandboxError, Bug: the run stopped where it was; it can be resumed.
         """
+        return running.blocking(
+            lambda: self.run_async(
+                inputs=inputs,
+                event=event,
+                context=context,
+                steps=steps,
+                env=env,
+                runs=runs,
+                ask=ask,
+                sinks=sinks,
+            )
+        )
+
+    async def run_async(
+        self,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        event: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        steps: tuple[str, ...] = (),
+        env: Mapping[str, str] | None = None,
+        runs: str | Path | Runs = RUNS_DIR,
+        ask: Asker = nobody,
+        sinks: tuple[Sink, ...] = (),
+    ) -> RunResult:
+        """As `run`, in an event loop that is running. When its task is cancelled the run is cancelled in good order."""
         start = Start(trigger=event, context=context or {}, inputs=inputs or {}, requested=steps)
-        return running.start_run(self.plan, start, Options(runs=runs, env=env or {}, sinks=sinks))
+        options = Options(runs=runs, env=env or {}, ask=ask, sinks=sinks, table=self.table)
+        return await running.start_run_async(self.plan, start, options)
 
 
-def load(path: str | Path | None = None, *, strict: bool = False) -> Workflow:
-    """The workflow in a file; without a path the usual names are looked for. Raises ConfigError, UsageError."""
-    loaded = loading.load(path, strict=strict)
-    return Workflow(loaded.plan, loaded.problems)
+def load(
+    path: str | Path | None = None, *, strict: bool = False, step_types: Iterable[Provider] = ()
+) -> Workflow:
+    """The workflow in a file; without a path the usual names are looked for. Raises ConfigError, UsageError.
+
+    `step_types` are there beside the built-in ones, and in place of one of the same name.
+    """
+    table = built_in_table(step_types)
+    loaded = loading.load(path, strict=strict, table=table)
+    return Workflow(loaded.plan, loaded.problems, table)
 
 
-def loads(text: str, *, strict: bool = False) -> Workflow:
-    """The workflow in a text. Raises ConfigError."""
-    loaded = loading.loads(text, strict=strict)
-    return Workflow(loaded.plan, loaded.problems)
+def loads(text: str, *, strict: bool = False, step_types: Iterable[Provider] = ()) -> Workflow:
+    """The workflow in a text; `step_types` as for `load`. Raises ConfigError."""
+    table = built_in_table(step_types)
+    loaded = loading.loads(text, strict=strict, table=table)
+    return Workflow(loaded.plan, loaded.problems, table)
 
 
 def run(path: str | Path | None = None, **given: Any) -> RunResult:
@@ -59,6 +109,114 @@ def run(path: str | Path | None = None, **given: Any) -> RunResult:
     return load(path).run(**given)
 
 
-def resume(run_id: str, *, runs: str | Path | Runs = RUNS_DIR) -> RunResult:
-    """Go on with a run after a crash, a cancel or a hold. Raises as `gonogo.app.resume_run`."""
-    return running.resume_run(run_id, Options(runs=runs))
+def resume(
+    run_id: str,
+    *,
+    runs: str | Path | Runs = RUNS_DIR,
+    ask: Asker = nobody,
+    sinks: tuple[Sink, ...] = (),
+    step_types: Iterable[Provider] = (),
+) -> RunResult:
+    """Go on with a run after a crash, a cancel or a hold; one that is over stays as it is.
+
+    Raises:
+        RunLocked: another process runs it.
+        JournalError: there is no such run, or its journal can't be trusted.
+        SandboxError, Bug: as `Workflow.run`.
+    """
+    return running.resume_run(run_id, _options(runs, ask, sinks, step_types))
+
+
+async def resume_async(
+    run_id: str,
+    *,
+    runs: str | Path | Runs = RUNS_DIR,
+    ask: Asker = nobody,
+    sinks: tuple[Sink, ...] = (),
+    step_types: Iterable[Provider] = (),
+) -> RunResult:
+    """As `resume`, in an event loop that is running."""
+    return await running.resume_run_async(run_id, _options(runs, ask, sinks, step_types))
+
+
+def answer(
+    run_id: str,
+    place: str,
+    text: str,
+    *,
+    by: str = "",
+    runs: str | Path | Runs = RUNS_DIR,
+    ask: Asker = nobody,
+    sinks: tuple[Sink, ...] = (),
+    step_types: Iterable[Provider] = (),
+) -> RunResult | None:
+    """Answer a step that waits for a person, and go on with the run.
+
+    `place` is one of `RunResult.waiting`: a step, or step@scope for an item of a list; child.step for a workflow
+    within. For a call in doubt `text` says what became of it: done, again or failed. None: another process runs it,
+    and takes the answer up.
+
+    Raises:
+        UsageError: the step waits for nothing.
+        JournalError, SandboxError, Bug: as `resume`.
+    """
+    step, _, scope = place.partition("@")
+    options = _options(runs, ask, sinks, step_types)
+    return requests.answer_run(run_id, step, text, scope=scope, by=by, options=options)
+
+
+async def answer_async(
+    run_id: str,
+    place: str,
+    text: str,
+    *,
+    by: str = "",
+    runs: str | Path | Runs = RUNS_DIR,
+    ask: Asker = nobody,
+    sinks: tuple[Sink, ...] = (),
+    step_types: Iterable[Provider] = (),
+) -> RunResult | None:
+    """As `answer`, in an event loop that is running."""
+    step, _, scope = place.partition("@")
+    options = _options(runs, ask, sinks, step_types)
+    return await requests.answer_run_async(run_id, step, text, scope=scope, by=by, options=options)
+
+
+def cancel(
+    run_id: str,
+    *,
+    by: str = "",
+    runs: str | Path | Runs = RUNS_DIR,
+    step_types: Iterable[Provider] = (),
+) -> RunResult | None:
+    """Cancel a run. One that another process runs is told to (None is returned); any other is ended here.
+
+    Raises:
+        JournalError, SandboxError, Bug: as `resume`.
+    """
+    return requests.cancel_run(run_id, by=by, options=_options(runs, nobody, (), step_types))
+
+
+async def cancel_async(
+    run_id: str,
+    *,
+    by: str = "",
+    runs: str | Path | Runs = RUNS_DIR,
+    step_types: Iterable[Provider] = (),
+) -> RunResult | None:
+    """As `cancel`, in an event loop that is running."""
+    return await requests.cancel_run_async(run_id, by=by, options=_options(runs, nobody, (), step_types))
+
+
+def read(run_id: str, *, runs: str | Path | Runs = RUNS_DIR) -> RunView:
+    """A run as it stands, from its journal alone: outcomes, faults, what it waits for. Raises JournalError."""
+    from gonogo.app.looking import open_run
+    from gonogo.journal.view import run_view
+
+    return run_view(open_run(run_id, Options(runs=runs)))
+
+
+def _options(
+    runs: str | Path | Runs, ask: Asker, sinks: tuple[Sink, ...], step_types: Iterable[Provider]
+) -> Options:
+    return Options(runs=runs, ask=ask, sinks=sinks, table=built_in_table(step_types))

@@ -75,7 +75,9 @@ def installed_entries() -> Iterable[Entry]:
 
 
 class Table:
-    """Step types by name. Built-in ones win over packages outside, which are asked only for other names."""
+    """Step types by name. Those `given` win over built-in ones, and these over packages outside, which are asked
+    only for other names.
+    """
 
     def __init__(
         self,
@@ -84,12 +86,17 @@ class Table:
         aliases: Mapping[str, str],
         planned: frozenset[str],
         entries: Callable[[], Iterable[Entry]],
+        given: Iterable[Provider] = (),
     ) -> None:
         self._modules = dict(modules)
         self._aliases = dict(aliases)
         self._planned = planned
         self._entries = entries
-        self._loaded: dict[str, Provider] = {}
+        self._loaded = {provider.name: provider for provider in given}
+        self._given = tuple(self._loaded)
+        for provider in self._loaded.values():
+            self._aliases |= dict.fromkeys(provider.aliases, provider.name)
+            self._aliases.pop(provider.name, None)
 
     def get(self, name: str) -> Provider:
         """The provider of a type or alias. Raises `UnknownType`."""
@@ -100,8 +107,8 @@ class Table:
         return provider
 
     def names(self) -> tuple[str, ...]:
-        """The built-in types, in the order of the documentation."""
-        return tuple(self._modules)
+        """The built-in types, in the order of the documentation, then what was given beside them."""
+        return tuple(dict.fromkeys((*self._modules, *self._given)))
 
     def aliases(self) -> Mapping[str, str]:
         """Other spellings, each with the type it stands for."""
@@ -113,7 +120,7 @@ class Table:
 
     def outside(self) -> tuple[str, ...]:
         """The types that installed packages bring (this looks through all installed packages)."""
-        return tuple(sorted({entry.name for entry in self._entries()} - set(self._modules)))
+        return tuple(sorted({entry.name for entry in self._entries()} - set(self.names())))
 
     def _load(self, name: str) -> Provider:
         module = self._modules.get(name)
@@ -127,13 +134,13 @@ class Table:
     def _nearest(self, name: str, outside: Iterable[str]) -> str | None:
         from difflib import get_close_matches
 
-        known = sorted({*self._modules, *self._aliases, *outside})
+        known = sorted({*self.names(), *self._aliases, *outside})
         return next(iter(get_close_matches(name, known, n=1)), None)
 
 
-def built_in() -> Table:
-    """The table a program uses: the built-in types and those of installed packages."""
-    return Table(_MODULES, aliases=_ALIASES, planned=_PLANNED, entries=installed_entries)
+def built_in(given: Iterable[Provider] = ()) -> Table:
+    """The table a program uses: the built-in types and those of installed packages, after those it gives itself."""
+    return Table(_MODULES, aliases=_ALIASES, planned=_PLANNED, entries=installed_entries, given=given)
 
 
 def _from_outside(name: str, entry: Entry) -> Provider:
