@@ -232,7 +232,7 @@ def test_BIG_2_our_reports_drop_nothing_silently(run_yaml: RunYaml) -> None:
     )
     ran = run_yaml(f"checks:\n  many: {{ type: command, stdin: {json.dumps(issues)}, exec: cat }}\n")
     for name in ("json", "markdown", "sarif", "junit"):
-        out = render(report_of(ran.records), name, Style())
+        out = render(report_of(ran.view), name, Style())
         missing = [n for n in range(137) if f"finding-{n:03}" not in out]
         assert not missing or f"{len(missing)} more" in out, (name, len(missing))
 

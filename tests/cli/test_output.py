@@ -53,14 +53,14 @@ def test_a_terminal_has_a_width_and_colours(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     """Folders are made; nothing else is left beside it."""
     path = tmp_path / "a" / "b.json"
-    write_file(path, "one \udce9")
-    write_file(path, "two")
+    write_file(path, ["one", " \udce9"])
+    write_file(path, ["two"])
     assert path.read_text() == "two"
     assert os.listdir(path.parent) == ["b.json"]
     with pytest.raises(UsageError, match="can't be written"):
-        write_file(path / "c", "x")
+        write_file(path / "c", ["x"])
     with pytest.raises(UsageError, match="can't be written"):
-        write_file(tmp_path, "x")
+        write_file(tmp_path, ["x"])
 
 
 class Gone(io.StringIO):

@@ -105,7 +105,7 @@ def test_any_run_ends_replays_alike_and_is_told_alike_from_its_lines(drive, plan
     written = [decode_line(encode_line(one)) for one in records]
     assert replay(written) == []
     view = run_view(written)
-    assert view == run_view(records)
+    assert view.as_json() == run_view(records).as_json()
     assert view.verdict in ("GO", "NO-GO", "HOLD")
     assert all(step.outcome for step in view.steps.values())
     told = view.statistics

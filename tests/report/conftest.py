@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from gonogo.app import Options, Start, find_run, loads, open_run, start_run, with_limits
+from gonogo.app import Options, Start, find_run, loads, start_run, view_run, with_limits
 from gonogo.core.faults import Issue
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.view import RunView
@@ -36,7 +37,7 @@ def reporting() -> Reporting:
         options = Options(runs=MemoryRuns())
         trigger = {"name": event, "event_name": event} if event else None
         start_run(with_limits(loaded.plan, **(limits or {})), Start(trigger=trigger, **start), options)
-        return report_of(open_run(find_run("last", options), options), read_lines=read_lines)
+        return report_of(view_run(find_run("last", options), options)[0], read_lines=read_lines)
 
     return call
 
@@ -44,6 +45,6 @@ def reporting() -> Reporting:
 def with_issues(report: Report, step: str, *issues: Issue, read_lines: ReadLines = lambda _: None) -> Report:
     """The report as if a step had reported these issues, too."""
     steps = dict(report.view.steps)
-    steps[step] = replace(steps[step], issues=(*steps[step].issues, *issues))
+    steps[step] = structs.replace(steps[step], issues=(*steps[step].issues, *issues))
     view: RunView = replace(report.view, steps=steps)
     return Report(view, report.whys, findings(view, read_lines))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import TYPE_CHECKING
+
 from gonogo.app.options import Options, Summary, runs_in
 from gonogo.core.decisions import Finished
 from gonogo.core.events import RunStarted
@@ -9,10 +12,34 @@ from gonogo.errors import JournalError, UsageError
 from gonogo.journal.records import Record
 from gonogo.journal.store import Runs
 
+if TYPE_CHECKING:
+    from gonogo.core.state import State
+    from gonogo.journal.view import RunView
+
 
 def open_run(run_id: str, options: Options | None = None) -> list[Record]:
     """The records of a run, running or not. Raises JournalError."""
     return runs_in(options or Options()).read(run_id).records
+
+
+def view_run(
+    run_id: str, options: Options | None = None, state: State | None = None
+) -> tuple[RunView, tuple[str, ...]]:
+    """A run, running or not, for a report; and notes about its journal. `state`: of a run that just ended here, whose
+    records then needn't be read, or only for what is counted.
+
+    Raises JournalError, as the view does when it is asked for counts.
+    """
+    from gonogo.journal.restoring import state_of
+    from gonogo.journal.view import view_of
+
+    runs = runs_in(options or Options())
+    if state is not None:
+        return view_of(state, lambda: runs.glimpses(run_id)), ()
+    reading = runs.records(run_id)
+    state = state_of(reading)
+    count = reading.count
+    return view_of(state, lambda: islice(runs.glimpses(run_id), count)), reading.notes
 
 
 def list_runs(options: Options | None = None) -> list[Summary]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gonogo.app.collecting import seldom_collected
 from gonogo.app.options import Options, Start, runs_in
 from gonogo.app.wiring import first_record_of, redactor_for, surroundings, surroundings_again
 from gonogo.core.plan import Plan
@@ -84,14 +84,6 @@ async def go_on_async(run_id: str, options: Options, due: Callable[[], bool]) ->
 
 
 def blocking(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine in an event loop of its own. Ctrl-C cancels it, which ends the run in good order.
-
-    Records and nodes are made by the thousand and hardly ever in cycles, so the collector of cycles comes less often
-    meanwhile: a fifth of a no-op step's cost.
-    """
-    thresholds = gc.get_threshold()
-    gc.set_threshold(max(thresholds[0], 50_000) if thresholds[0] else 0, *thresholds[1:])
-    try:
+    """Run a coroutine in an event loop of its own. Ctrl-C cancels it, which ends the run in good order."""
+    with seldom_collected():
         return asyncio.run(main())
-    finally:
-        gc.set_threshold(*thresholds)

@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
 from gonogo.errors import UsageError
 from gonogo.report.layout import Style
+
+PORTION_CHARACTERS = 65536
 
 
 class Output:
@@ -31,6 +33,11 @@ class Output:
     def result(self, text: str) -> None:
         """Text for stdout, with its own line ends."""
         _write(self._stdout, text)
+
+    def results(self, pieces: Iterable[str]) -> None:
+        """A result in pieces."""
+        for text in _portions(pieces):
+            _write(self._stdout, text)
 
     def say(self, text: str) -> None:
         """A line for stderr, unless quiet."""
@@ -71,19 +78,41 @@ class Output:
         return Style(width, colour, _shows_unicode(stream))
 
 
-def write_file(path: Path, text: str) -> None:
-    """A result into a file, whole or not at all. Raises UsageError."""
-    data = text.encode("utf-8", "backslashreplace")
+def write_file(path: Path, pieces: Iterable[str]) -> None:
+    """A result, in pieces, into a file, whole or not at all. Raises UsageError."""
     try:
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
-            path.write_bytes(data)
+            _write_bytes(path, pieces)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_bytes(data)
-        part.replace(path)
+        try:
+            _write_bytes(part, pieces)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise UsageError(f"{path} can't be written: {error.strerror or error}") from None
+
+
+def _write_bytes(path: Path, pieces: Iterable[str]) -> None:
+    with path.open("wb") as file:
+        for text in pieces:
+            file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _portions(pieces: Iterable[str]) -> Iterator[str]:
+    """The same text in fewer pieces, since each is written and flushed by itself."""
+    gathered: list[str] = []
+    length = 0
+    for text in pieces:
+        gathered.append(text)
+        length += len(text)
+        if length >= PORTION_CHARACTERS:
+            yield "".join(gathered)
+            gathered, length = [], 0
+    yield "".join(gathered)
 
 
 def _tolerant(stream: TextIO | None) -> TextIO | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gonogo.app import Options, RunResult
     from gonogo.journal.records import Record
     from gonogo.report.layout import Style
+    from gonogo.report.report import Report
 
 SOURCE_BYTES_MAX = 2 * 1024 * 1024
 """A larger file isn't searched for comments that turn issues off."""
@@ -79,32 +80,34 @@ def print_report(
     session: Session, runs_dir: Path, run_id: str, notes: Sequence[str] = (), result: RunResult | None = None
 ) -> int:
     """The report in every format that was asked for; the run's exit code. `result`: of a run that just ended here."""
-    from gonogo.app import Options, open_run
-    from gonogo.report.formats import render
+    from gonogo.app import Options, view_run
+    from gonogo.app.collecting import seldom_collected
     from gonogo.report.report import report_of
 
-    records = open_run(run_id, Options(runs=runs_dir))
-    report = report_of(
-        records,
-        state=result.state if result else None,
-        read_lines=SourceLines(Path.cwd()),
-        notes=tuple(notes),
-    )
+    with seldom_collected():
+        view, read = view_run(run_id, Options(runs=runs_dir), result.state if result is not None else None)
+        report = report_of(view, read_lines=SourceLines(Path.cwd()), notes=(*notes, *read))
+        _print(session, report)
+    return int(report.view.exit_code)
+
+
+def _print(session: Session, report: Report) -> None:
+    from gonogo.report.formats import rendered
+
     wanted = destinations(session.arguments) or [("table", None)]
     for name, file in wanted:
         version = _version() if name == "sarif" else ""
         if file is None:
             style = session.output.style()
-            session.output.result(render(report, name, style, version))
+            session.output.results(rendered(report, name, style, version))
         else:
-            write_file(Path(file), render(report, name, _plain(), version))
+            write_file(Path(file), rendered(report, name, _plain(), version))
             session.output.say(f"wrote {file} ({name})")
     if all(file is not None or name in ("json", "sarif", "junit") for name, file in wanted):
         _say_verdict(session, report)
-    return int(report.view.exit_code)
 
 
-def _say_verdict(session: Session, report: Any) -> None:
+def _say_verdict(session: Session, report: Report) -> None:
     """A line for the person, where the results are for a program."""
     from gonogo.report import words
     from gonogo.report.layout import plain

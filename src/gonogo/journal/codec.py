@@ -10,6 +10,8 @@ is read.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
 from zlib import crc32
 
 import msgspec
@@ -17,7 +19,18 @@ from msgspec import Struct
 
 from gonogo.journal.records import FORMAT_VERSION, Record
 
-__all__ = ["LineDamaged", "NewerFormat", "check_format", "decode_line", "encode_line", "unsealed"]
+__all__ = [
+    "LineDamaged",
+    "NewerFormat",
+    "check_first",
+    "check_format",
+    "decode_line",
+    "decode_with",
+    "encode_line",
+    "unsealed",
+]
+
+T = TypeVar("T")
 
 _SEAL = b',"crc":"'
 _SEAL_LENGTH = len(_SEAL) + len('01234567"}')
@@ -34,6 +47,7 @@ class NewerFormat(ValueError):  # noqa: N818 - the name says what is wrong
 
 
 class _HeadEvent(Struct):
+    type: str = ""
     format_version: int = 1
     core_version: str = ""
 
@@ -62,23 +76,33 @@ def decode_line(line: bytes) -> Record:
         LineDamaged: the line is cut or changed.
         NewerFormat: the line is whole, but says what this version has no words for.
     """
-    line = line.removesuffix(b"\n")
-    body = unsealed(line)
+    return decode_with(_decode, line)
+
+
+def decode_with(decode: Callable[[bytes], T], line: bytes) -> T:
+    """What `decode` makes of a line's JSON. Raises as `decode_line`."""
+    body = unsealed(line.removesuffix(b"\n"))
     try:
-        return _decode(body)
+        return decode(body)
     except msgspec.ValidationError as error:
         raise NewerFormat(str(error)) from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise LineDamaged(str(error)) from error
 
 
-def check_format(first_line: bytes) -> None:
+def check_first(line: bytes) -> None:
     """Look at a journal's first line before any other.
 
     Raises:
-        LineDamaged: as `decode_line`.
+        LineDamaged: as `decode_line`, or it isn't the start of a run.
         NewerFormat: its format is newer than this version's.
     """
+    if check_format(line) != "run_started":
+        raise LineDamaged("the start of the run is missing")
+
+
+def check_format(first_line: bytes) -> str:
+    """The kind of a first line's event, if this version can read what follows. Raises LineDamaged, NewerFormat."""
     try:
         event = _decode_head(unsealed(first_line.removesuffix(b"\n"))).event
     except msgspec.DecodeError as error:
@@ -86,6 +110,7 @@ def check_format(first_line: bytes) -> None:
     if event.format_version > FORMAT_VERSION:
         by = f" by gonogo {event.core_version}" if event.core_version else ""
         raise NewerFormat(f"format {event.format_version}{by}; this version reads up to {FORMAT_VERSION}")
+    return event.type
 
 
 def unsealed(line: bytes) -> bytes:

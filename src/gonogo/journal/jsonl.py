@@ -13,17 +13,22 @@ so that what is there can still be read.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gonogo.errors import Bug, JournalError
 from gonogo.journal import files
 from gonogo.journal.blobs import FileBlobs
+from gonogo.journal.codec import decode_line
 from gonogo.journal.inbox import FileInbox
-from gonogo.journal.large import all_put_back, lines_of
-from gonogo.journal.lines import Parsed, parse
+from gonogo.journal.large import all_put_back, lines_of, put_back
+from gonogo.journal.lines import Parsed, Reading, parse
 from gonogo.journal.records import Record
 from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id, is_run_id
+
+if TYPE_CHECKING:
+    from gonogo.journal.glimpse import Glimpse
 
 __all__ = ["JsonlJournal", "JsonlRuns"]
 
@@ -87,16 +92,21 @@ class JsonlRuns(Runs):
 
     def read(self, run_id: str) -> Loaded:
         """The records of a run, changing nothing; works while another process writes it. Raises JournalError."""
+        reading = self.records(run_id)
+        records = list(reading)
+        return Loaded(records, reading.notes)
+
+    def records(self, run_id: str) -> Reading[Record]:
+        """As `read`, one record after the other."""
+        path, blobs = self._known(run_id) / JOURNAL, self.blobs(run_id)
+        return Reading(_lines(path), path, decode_line, lambda record: put_back(record, blobs))
+
+    def glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `records`, with only what is counted."""
+        from gonogo.journal.glimpse import glimpse_decoder
+
         path = self._known(run_id) / JOURNAL
-        with files.system_errors("read", path):
-            data = files.read_file(path)
-        parsed = parse(data, path)
-        note = f"the last line of {path} is incomplete and was left out ({len(parsed.torn)} bytes)"
-        notes = (note,) if parsed.torn else ()
-        try:
-            return Loaded(all_put_back(parsed.records, self.blobs(run_id)), notes)
-        except JournalError as error:
-            return Loaded(parsed.records, (*notes, error.message))
+        return Reading(_lines(path), path, glimpse_decoder())
 
     def blobs(self, run_id: str) -> FileBlobs:
         """The run's large values, for reading."""
@@ -144,6 +154,15 @@ class JsonlRuns(Runs):
         return descriptor
 
 
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines that are there; what is written after a line without its end was met is left for the next reader."""
+    with files.system_errors("read", path), os.fdopen(files.open_file(path, os.O_RDONLY), "rb") as file:
+        for line in file:
+            yield line
+            if not line.endswith(b"\n"):
+                return
+
+
 class JsonlJournal(RunJournal):
     """The one writer of a run's file; holds its lock until `close`."""
 
@@ -178,10 +197,12 @@ class JsonlJournal(RunJournal):
         lines, due = lines_of(records, self._next_seq, self._blobs, self.run_id)
         data = b"".join(lines)
         try:
-            with files.system_errors("write", self.path):
-                self._write(data)
-                if self._durability == "every" or (sync and self._durability != "none"):
-                    self._sync()
+            self._write(data)
+            if self._durability == "every" or (sync and self._durability != "none"):
+                self._sync()
+        except OSError as error:
+            self.abandon()
+            raise files.journal_error("write", self.path, error) from error
         except JournalError:
             self.abandon()
             raise

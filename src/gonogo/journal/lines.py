@@ -1,4 +1,4 @@
-"""Reads a journal file as far as it can be trusted.
+"""Reads a journal as far as it can be trusted, one line after the other: nothing is kept but the record at hand.
 
 A last line without its end is what a crash leaves: it is left out and reported (`show` works on a run that is
 being written, too). Anything else that isn't as it was written is refused with its line number: a record that
@@ -7,16 +7,127 @@ others build on may be missing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
-from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError
-from gonogo.journal.codec import LineDamaged, NewerFormat, check_format, decode_line
+from gonogo.journal.codec import LineDamaged, NewerFormat, check_first, decode_line
 from gonogo.journal.records import Record
 
-__all__ = ["Parsed", "parse"]
+__all__ = ["Parsed", "Reading", "parse"]
+
+CLOCK_S_MAX = 1e9
+"""No run is older than thirty years; a clock beyond that is damage, or a forgery."""
+
+
+class _Numbered(Protocol):
+    """What is looked at in whatever a line is decoded to: `Record`, or what is lighter."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def event(self) -> Any: ...
+
+
+R = TypeVar("R", bound=_Numbered)
+
+
+class Reading(Generic[R]):
+    """The records of a journal in order, to be gone through once. Then `count` says how many they were, and `torn`,
+    `unended` and `whole_bytes` how they end: bytes of a line that was cut, a whole line that lacks only its newline,
+    where whole lines end.
+
+    Going through it raises JournalError: there is no record, one is damaged, or the format is newer. `ready` is
+    what is done with a record before it is given out, at the price of a note in `notes` when that fails.
+    """
+
+    def __init__(
+        self,
+        lines: Iterable[bytes],
+        path: Path,
+        decode: Callable[[bytes], R],
+        ready: Callable[[R], R] | None = None,
+    ) -> None:
+        self._lines = lines
+        self._path = path
+        self._decode = decode
+        self._ready = ready
+        self._failures: list[str] = []
+        self._due: int | None = None
+        self.count = 0
+        self.torn = b""
+        self.unended = False
+        self.whole_bytes = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Warnings for the reader, once everything was read."""
+        cut = f"the last line of {self._path} is incomplete and was left out ({len(self.torn)} bytes)"
+        return (*((cut,) if self.torn else ()), *self._failures)
+
+    def __iter__(self) -> Iterator[R]:
+        for number, line in enumerate(self._lines, 1):
+            record = self._record(number, line) if line.endswith(b"\n") else self._last(line)
+            if record is None:
+                break
+            self.count += 1
+            self.whole_bytes += len(line)
+            self._due = record.seq + 1
+            yield record if self._ready is None else self._made_ready(record, self._ready)
+        if self._due is None:
+            raise JournalError(
+                f"{self._path} holds no whole record: the run ended before it began", advice="start it again"
+            )
+
+    def _record(self, number: int, line: bytes) -> R:
+        try:
+            if number == 1:
+                check_first(line)
+            record = self._decode(line)
+        except LineDamaged as error:
+            raise self._damaged(number, str(error)) from error
+        except NewerFormat as error:
+            raise JournalError(
+                f"{self._path}, line {number}: a newer gonogo wrote this: {error}",
+                advice="update gonogo to read it",
+            ) from error
+        if self._due is not None and record.seq != self._due:
+            # A line taken out or doubled leaves a gap in the numbers.
+            raise self._damaged(number, f"expected record {self._due}, found {record.seq}")
+        if not 0 <= record.event.at < CLOCK_S_MAX:
+            raise self._damaged(number, f"its clock says {record.event.at:g} seconds")
+        return record
+
+    def _last(self, line: bytes) -> R | None:
+        """The record of a last line that lacks nothing but its newline; else it is torn."""
+        try:
+            if self._due is None:
+                check_first(line)
+            record = self._decode(line)
+        except (LineDamaged, NewerFormat):
+            record = None
+        if record is None or record.seq != (record.seq if self._due is None else self._due):
+            self.torn = line
+            return None
+        self.unended = True
+        return record
+
+    def _made_ready(self, record: R, ready: Callable[[R], R]) -> R:
+        try:
+            return ready(record)
+        except JournalError as problem:
+            if problem.message not in self._failures:
+                self._failures.append(problem.message)
+            return record
+
+    def _damaged(self, number: int, what: str) -> JournalError:
+        return JournalError(
+            f"{self._path}, line {number} is damaged: {what}",
+            advice="restore the file from a copy; or cut it before that line, and what came after is unknown",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,75 +141,12 @@ class Parsed:
     """True when the last record is whole and only its newline is missing."""
 
 
-CLOCK_S_MAX = 1e9
-"""No run is older than thirty years; a clock beyond that is damage, or a forgery."""
-
-
 def parse(data: bytes, path: Path) -> Parsed:
     """The records in `data`, the content of the journal at `path`.
 
     Raises:
         JournalError: it holds no record, is damaged before its last line, or is of a newer format.
     """
-    lines = BytesIO(data).readlines()
-    torn = lines.pop() if lines and not lines[-1].endswith(b"\n") else b""
-    records = _records(lines, path)
-    if torn and (last := _unended(torn, records)):
-        return Parsed([*records, last], len(data), b"", unended=True)
-    if not records:
-        raise JournalError(
-            f"{path} holds no whole record: the run ended before it began", advice="start it again"
-        )
-    return Parsed(records, len(data) - len(torn), torn)
-
-
-def _records(lines: list[bytes], path: Path) -> list[Record]:
-    records: list[Record] = []
-    number = 0
-    try:
-        if lines:
-            number = 1
-            check_format(lines[0])
-        for number, line in enumerate(lines, 1):  # noqa: B007 - the number is for the error below
-            records.append(decode_line(line))
-    except LineDamaged as error:
-        raise _damaged(path, number, str(error)) from error
-    except NewerFormat as error:
-        raise JournalError(
-            f"{path}, line {number}: a newer gonogo wrote this: {error}", advice="update gonogo to read it"
-        ) from error
-    _check_order(records, path)
-    return records
-
-
-def _check_order(records: list[Record], path: Path) -> None:
-    """A line taken out or doubled leaves a gap in the numbers."""
-    if not records:
-        return
-    if not isinstance(records[0].event, RunStarted):
-        raise _damaged(path, 1, "the start of the run is missing")
-    first = records[0].seq
-    for position, record in enumerate(records):
-        if record.seq != first + position:
-            raise _damaged(path, position + 1, f"expected record {first + position}, found {record.seq}")
-        if not 0 <= record.event.at < CLOCK_S_MAX:
-            raise _damaged(path, position + 1, f"its clock says {record.event.at:g} seconds")
-
-
-def _unended(torn: bytes, records: list[Record]) -> Record | None:
-    """The record of a last line that lacks nothing but its newline."""
-    try:
-        if not records:
-            check_format(torn)
-        record = decode_line(torn)
-    except (LineDamaged, NewerFormat):
-        return None
-    expected = records[-1].seq + 1 if records else record.seq
-    return record if record.seq == expected else None
-
-
-def _damaged(path: Path, number: int, what: str) -> JournalError:
-    return JournalError(
-        f"{path}, line {number} is damaged: {what}",
-        advice="restore the file from a copy; or cut it before that line, and what came after is unknown",
-    )
+    reading = Reading(BytesIO(data), path, decode_line)
+    records = list(reading)
+    return Parsed(records, reading.whole_bytes, reading.torn, reading.unended)

@@ -7,6 +7,7 @@ works on disk.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,8 +15,10 @@ import msgspec
 from gonogo.errors import Bug, JournalError, RunLocked
 from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
 from gonogo.journal.codec import decode_line
+from gonogo.journal.glimpse import Glimpse, glimpse_decoder
 from gonogo.journal.inbox import normalise_request
-from gonogo.journal.large import all_put_back, lines_of
+from gonogo.journal.large import all_put_back, lines_of, put_back
+from gonogo.journal.lines import Reading
 from gonogo.journal.normalise import to_json
 from gonogo.journal.records import Record
 from gonogo.journal.store import Blobs, Inbox, Loaded, Request, RunJournal, Runs, check_run_id
@@ -107,6 +110,15 @@ class MemoryRuns(Runs):
     def read(self, run_id: str) -> Loaded:
         """The records of a run. Raises JournalError."""
         return Loaded(self._known(run_id).records())
+
+    def records(self, run_id: str) -> Reading[Record]:
+        """As `read`, one record after the other."""
+        run = self._known(run_id)
+        return Reading(run.lines, Path(run_id), decode_line, lambda record: put_back(record, run.blobs))
+
+    def glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `records`, with only what is counted."""
+        return Reading(self._known(run_id).lines, Path(run_id), glimpse_decoder())
 
     def blobs(self, run_id: str) -> MemoryBlobs:
         """The run's large values. Raises JournalError."""

@@ -7,11 +7,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.errors import UsageError
 from gonogo.journal.records import Record
+
+if TYPE_CHECKING:
+    from gonogo.journal.glimpse import Glimpse
+    from gonogo.journal.lines import Reading
 
 __all__ = [
     "Blobs",
@@ -104,6 +108,14 @@ class Runs(Protocol):
 
     def read(self, run_id: str) -> Loaded:
         """Look at a run, running or not, changing nothing. Raises JournalError."""
+        ...
+
+    def records(self, run_id: str) -> Reading[Record]:
+        """As `read`, one record after the other. Raises JournalError, some only when it is gone through."""
+        ...
+
+    def glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `records`, with only what is counted. Raises as `records`."""
         ...
 
     def blobs(self, run_id: str) -> Blobs:

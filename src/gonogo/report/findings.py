@@ -8,7 +8,7 @@ hidden, and a comment never turns a failed step into a passed one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gonogo.core.faults import Issue
@@ -51,6 +51,13 @@ class Findings:
         """Every one that isn't hidden, those about files first."""
         return (*(finding for found in self.located.values() for finding in found), *self.engine)
 
+    def by_step(self) -> dict[str, list[Finding]]:
+        """All of them, by the step that reported them."""
+        found: dict[str, list[Finding]] = {}
+        for finding in self.all:
+            found.setdefault(finding.step, []).append(finding)
+        return found
+
 
 def findings(view: RunView, read_lines: ReadLines = lambda _: None) -> Findings:
     """The findings of a run."""
@@ -88,14 +95,19 @@ def _turned_off(issue: Issue, sources: dict[str, Sequence[str] | None], read_lin
     return issue.line > 0 and any(_LINE.search(line) for line in lines[first:last])
 
 
-def without_faults(found: Iterable[Finding], steps: dict[str, StepView]) -> list[Finding]:
+def without_faults(found: Iterable[Finding], steps: Mapping[str, StepView]) -> list[Finding]:
     """Those that don't just repeat why their step failed."""
-    return [finding for finding in found if not _is_fault(finding, steps.get(finding.step))]
+    faults: dict[str, set[tuple[str, str]]] = {}
+    kept = []
+    for finding in found:
+        if finding.step not in faults:
+            faults[finding.step] = _faults(steps.get(finding.step))
+        if (finding.issue.rule_id, finding.issue.message) not in faults[finding.step]:
+            kept.append(finding)
+    return kept
 
 
-def _is_fault(finding: Finding, step: StepView | None) -> bool:
-    if step is None:
-        return False
-    faults = [step.fault, *(item.fault for item in step.items or ())]
-    told = {(fault.rule_id, fault.message) for fault in faults if fault is not None}
-    return (finding.issue.rule_id, finding.issue.message) in told
+def _faults(step: StepView | None) -> set[tuple[str, str]]:
+    """The rule and message of each fault of a step and its items."""
+    nodes = step.nodes if step is not None else ()
+    return {(node.fault.rule_id, node.fault.message) for node in nodes if node.fault is not None}

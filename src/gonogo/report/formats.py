@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
-from typing import Any
 
+from gonogo.report.json_text import json_pieces, json_text
 from gonogo.report.layout import Style
 from gonogo.report.report import Report
+
+__all__ = ["NAMES", "json_text", "render", "rendered"]
 
 NAMES = ("table", "json", "markdown", "sarif", "junit", "github")
 
@@ -17,12 +18,13 @@ def render(report: Report, name: str, style: Style, version: str = "") -> str:
     """The report in a format, ending in a line end. `style` matters to `table`, and to JSON when the stream can't
     show more than ASCII. `version` is gonogo's, for SARIF.
     """
-    return _RENDER[name](report, style, version)
+    return "".join(rendered(report, name, style, version))
 
 
-def json_text(value: Any, *, unicode: bool = True) -> str:
-    """A value as one indented JSON document, ending in a line end. Strict: what isn't JSON is a bug."""
-    return json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False) + "\n"
+def rendered(report: Report, name: str, style: Style, version: str = "") -> Iterable[str]:
+    """As `render`, in pieces where the whole may be large."""
+    told = _RENDER[name](report, style, version)
+    return (told,) if isinstance(told, str) else told
 
 
 def _table(report: Report, style: Style, _: str) -> str:
@@ -31,8 +33,8 @@ def _table(report: Report, style: Style, _: str) -> str:
     return text(report, style)
 
 
-def _json(report: Report, style: Style, _: str) -> str:
-    return json_text(report.as_json(), unicode=style.unicode)
+def _json(report: Report, style: Style, _: str) -> Iterable[str]:
+    return json_pieces(report.told(), unicode=style.unicode)
 
 
 def _markdown(report: Report, _: Style, __: str) -> str:
@@ -59,7 +61,7 @@ def _github(report: Report, _: Style, __: str) -> str:
     return github(report)
 
 
-_RENDER: MappingProxyType[str, Callable[[Report, Style, str], str]] = MappingProxyType(
+_RENDER: MappingProxyType[str, Callable[[Report, Style, str], str | Iterable[str]]] = MappingProxyType(
     {
         "table": _table,
         "json": _json,

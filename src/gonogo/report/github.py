@@ -49,9 +49,7 @@ def _title(finding: Finding, report: Report) -> str:
     rule = finding.issue.rule_id
     title = rule if rule.startswith(finding.step) else f"{finding.step}/{rule}"
     step = report.view.steps.get(finding.step)
-    item = next(
-        (one for one in (step.items if step else None) or () if one.scope == finding.issue.scope), None
-    )
+    item = step.items.at(finding.issue.scope or "") if step is not None and step.items is not None else None
     return title if item is None else f"{title} {words.item_name(item)}"
 
 

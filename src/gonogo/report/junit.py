@@ -7,12 +7,12 @@ What waits for a person is an error, so that a HOLD never looks green.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from gonogo.journal.view import ItemView, StepView
 from gonogo.report import words
-from gonogo.report.findings import without_faults
+from gonogo.report.findings import Finding, without_faults
 from gonogo.report.report import Report
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -28,7 +28,8 @@ _ELEMENTS = {
 def junit(report: Report) -> str:
     """The whole document, ending in a line end."""
     view = report.view
-    cases = [case for step in view.steps.values() for case in _cases(report, step)]
+    found = report.findings.by_step()
+    cases = [case for step in view.steps.values() for case in _cases(report, step, found.get(step.name, ()))]
     counts = {
         "tests": len(cases),
         "failures": sum("<failure" in case for case in cases),
@@ -53,11 +54,11 @@ def junit(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cases(report: Report, step: StepView) -> Iterator[str]:
+def _cases(report: Report, step: StepView, found: Sequence[Finding]) -> Iterator[str]:
     note = words.note(step, report.whys.get(step.name))
     suite = report.view.plan.name
     rule = step.fault.rule_id if step.fault else ""
-    yield _case(suite, step.name, step.outcome, note, rule, step.duration_ms, _found(report, step))
+    yield _case(suite, step.name, step.outcome, note, rule, step.duration_ms, _found(report, found))
     for item in step.items or ():
         yield _item_case(suite, step, item)
 
@@ -70,12 +71,11 @@ def _item_case(suite: str, step: StepView, item: ItemView) -> str:
     return _case(suite, name, outcome, note, item.fault.rule_id if item.fault else "", 0)
 
 
-def _found(report: Report, step: StepView) -> str:
+def _found(report: Report, found: Sequence[Finding]) -> str:
     """What a step found, one a line: none is dropped because the step passed."""
-    own = (finding for finding in report.findings.all if finding.step == step.name)
-    found = without_faults(own, report.view.steps)
     return "\n".join(
-        f"{one.issue.severity} {one.issue.file}:{one.issue.line} {one.issue.message}" for one in found
+        f"{one.issue.severity} {one.issue.file}:{one.issue.line} {one.issue.message}"
+        for one in without_faults(found, report.view.steps)
     )
 
 

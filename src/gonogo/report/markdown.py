@@ -61,7 +61,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"| | … | | {len(view.steps) - ROWS_MAX:,} more steps |"
     yield from _left_out(report)
     yield from _findings(report)
-    wall = duration(view.statistics.get("wallDuration", 0))
+    wall = duration(view.wall_ms)
     yield from ("", f"{words.summary(view)} · {wall} · run `{view.run_id}`")
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from gonogo.core.state import State
-from gonogo.journal.records import Record
-from gonogo.journal.view import RunView, run_view
-from gonogo.report.findings import Findings, ReadLines, findings
+from gonogo.journal.lazily import Members, plain_data
+from gonogo.journal.view import RunView, StepView
+from gonogo.report.findings import Finding, Findings, ReadLines, findings
 from gonogo.report.why import Why, whys
 
 
@@ -24,34 +21,32 @@ class Report:
     findings: Findings
     notes: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def told(self) -> Members:
         """The object of `--format json`: the view's, with `why` at skipped steps, and what was left out."""
-        whole = self.view.as_json()
-        kept: dict[str, list[Any]] | None = (
-            {name: [] for name in self.view.steps} if self.findings.hidden else None
-        )
-        if kept is not None:
-            for finding in self.findings.all:
-                kept.setdefault(finding.step, []).append(msgspec.to_builtins(finding.issue))
-        for name, step in whole["steps"].items():
-            if kept is not None:
-                step["issues"] = kept[name]
-            if name in self.whys:
-                step["why"] = self.whys[name].as_json()
+        return Members(self._members)
+
+    def as_json(self) -> dict[str, Any]:
+        """As `told`, as plain JSON data."""
+        told: dict[str, Any] = plain_data(self.told())
+        return told
+
+    def _members(self) -> Iterator[tuple[str, Any]]:
+        shown = self.findings.by_step() if self.findings.hidden else None
+        yield from self.view.told(lambda step: self._step(step, shown))
         left = {name: self.whys[name].as_json() for name in self.view.excluded if name in self.whys}
-        return {**whole, "left_out": left, "hidden_issues": self.findings.hidden, "notes": list(self.notes)}
+        yield "left_out", left
+        yield "hidden_issues", self.findings.hidden
+        yield "notes", list(self.notes)
+
+    def _step(self, step: StepView, shown: dict[str, list[Finding]] | None) -> Any:
+        """`shown` are the issues that no comment turns off; None: all are."""
+        issues = None if shown is None else [one.issue for one in shown.get(step.name, ())]
+        why = self.whys.get(step.name)
+        return step.told(issues) if why is None else step.told(issues, why=why.as_json())
 
 
 def report_of(
-    records: Sequence[Record],
-    *,
-    state: State | None = None,
-    read_lines: ReadLines = lambda _: None,
-    notes: tuple[str, ...] = (),
+    view: RunView, *, read_lines: ReadLines = lambda _: None, notes: tuple[str, ...] = ()
 ) -> Report:
-    """The report of the run these records tell of.
-
-    `state` is their fold, where the caller has it; `notes` are about the journal itself (a torn line, say).
-    """
-    view = run_view(records, state)
-    return Report(view, whys(records, view), findings(view, read_lines), notes)
+    """The report of a run; `notes` are about the journal itself (a torn line, say). Raises JournalError."""
+    return Report(view, whys(view), findings(view, read_lines), notes)

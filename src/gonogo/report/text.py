@@ -14,6 +14,7 @@ FINDINGS_MAX = 200
 FAILED_ITEMS_MAX = 5
 NAME_CELLS_MAX = 32
 NOTE_CELLS_MIN = 24
+_BAD = ("failed", "tolerated", "in_doubt", "cancelled")
 _SEVERITY = {"critical": "red", "error": "red", "warning": "yellow", "info": "blue"}
 
 
@@ -73,9 +74,9 @@ def beside(start: str, start_width: int, note: str, colour: str, style: Style) -
 
 def _failed_items(step: StepView, style: Style) -> Iterator[str]:
     """The first few items that went wrong, each with its message."""
-    bad = [
-        item for item in step.items or () if item.outcome in ("failed", "tolerated", "in_doubt", "cancelled")
-    ]
+    if step.items is None:
+        return
+    bad = [item for item in step.items.not_passed() if item.outcome in _BAD]
     if len(bad) < 2:
         return  # the row has told of a single one
     for item in bad[:FAILED_ITEMS_MAX]:
@@ -154,7 +155,7 @@ def _verdict(report: Report, style: Style) -> list[str]:
 
 def _footer(report: Report, style: Style) -> Iterator[str]:
     view = report.view
-    wall = duration(view.statistics.get("wallDuration", 0))
+    wall = duration(view.wall_ms)
     for line in wrapped(style.typography(f"{words.summary(view)} · {wall}"), style.width):
         yield style.paint(line, "dim")
     yield style.paint(f"run {view.run_id}", "dim")

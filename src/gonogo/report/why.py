@@ -5,14 +5,12 @@ the root of it. Taken from the records; nothing is guessed from texts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from gonogo.core import decisions as d
 from gonogo.core.plan import Plan, Step
-from gonogo.journal.records import Record
 from gonogo.journal.view import RunView, StepView
 from gonogo.report.layout import brief
 
@@ -56,30 +54,19 @@ class Why:
         }
 
 
-def whys(records: Iterable[Record], view: RunView) -> dict[str, Why]:
-    """Why each step that was skipped or left out didn't run, in configuration order."""
-    judged: dict[str, d.Judged] = {}
-    skipped: dict[str, d.Skipped] = {}
-    for record in records:
-        for decision in record.decisions:
-            if isinstance(decision, d.Judged) and decision.construct in ("if", "assume"):
-                if not decision.scope and (decision.error or not decision.result):
-                    judged[decision.step] = decision
-            elif isinstance(decision, d.Skipped) and not decision.scope:
-                skipped[decision.step] = decision
-    teller = _Teller(view, judged, skipped)
-    return {name: why for name in view.plan.steps if (why := teller.why(name)) is not None}
+def whys(view: RunView) -> dict[str, Why]:
+    """Why each step that was skipped or left out didn't run, in configuration order. Raises JournalError."""
+    teller = _Teller(view)
+    told = [*view.excluded, *(step.name for step in view.steps.values() if step.outcome == "skipped")]
+    found = {name: why for name in told if (why := teller.why(name)) is not None}
+    return {name: found[name] for name in view.plan.steps if name in found} if found else {}
 
 
 class _Teller:
-    """Knows the decisions of one run."""
+    """Knows one run. What a condition read is in its records alone, which are looked at only if one kept a step."""
 
-    def __init__(
-        self, view: RunView, judged: Mapping[str, d.Judged], skipped: Mapping[str, d.Skipped]
-    ) -> None:
+    def __init__(self, view: RunView) -> None:
         self._view = view
-        self._judged = judged
-        self._skipped = skipped
 
     def why(self, name: str) -> Why | None:
         if name in self._view.excluded:
@@ -96,7 +83,7 @@ class _Teller:
 
     def _condition(self, name: str, reason: str) -> Why:
         construct = "if" if reason == "if_condition" else "assume"
-        judged = self._judged.get(name)
+        judged = self._view.counts.tally.conditions.get(name)
         if judged is None:
             return Why(reason, f"its {construct} doesn't hold")
         source = self._view.plan.expressions[judged.expression].source
@@ -110,8 +97,8 @@ class _Teller:
 
     def _chain(self, name: str) -> tuple[str, ...]:
         """From the dependency in the way to the root; the root alone where the way isn't plain."""
-        skip = self._skipped.get(name)
-        root = skip.because if skip is not None else None
+        step = self._view.steps.get(name)
+        root = step.because if step is not None else None
         chain: list[str] = []
         here = name
         while root is not None and here != root:
@@ -122,8 +109,8 @@ class _Teller:
     def _next(self, name: str, root: str) -> str | None:
         step = self._view.plan.steps.get(name)
         for edge in (edge for need in step.depends_on for edge in need.any_of) if step else ():
-            skip = self._skipped.get(edge.step)
-            if edge.step == root or (skip is not None and skip.because == root):
+            before = self._view.steps.get(edge.step)
+            if edge.step == root or (before is not None and before.because == root):
                 return edge.step
         return None
 

@@ -45,10 +45,10 @@ def _items(step: StepView) -> str:
     if step.items is None:
         return ""
     total = len(step.items)
-    passed = sum(item.outcome == "passed" for item in step.items)
+    passed = step.items.passed
     if passed == total:
         return count(total, "item")
-    first = next((item for item in step.items if item.outcome != "passed" and item.fault), None)
+    first = next((item for item in step.items.not_passed() if item.fault), None)
     told = f"{passed:,} of {count(total, 'item')} passed"
     if first is None or first.fault is None:
         return told

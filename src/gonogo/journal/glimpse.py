@@ -1,0 +1,64 @@
+"""A record with only what counts and reasons are made from: when it was, and some of its decisions.
+
+Plans, outputs and the rest are passed over without being built, so that a second look at a long journal costs a
+fraction of the first, and keeps nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Union, get_args
+
+import msgspec
+from msgspec import Struct
+
+from gonogo.core import decisions as d
+from gonogo.core.events import CallFailed
+from gonogo.journal.codec import decode_with
+from gonogo.journal.records import AnyDecision, Record
+
+__all__ = ["Glimpse", "glimpse_decoder", "glimpses_of"]
+
+_KEPT = (d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged)
+_CALL_FAILED = str(CallFailed.__struct_config__.tag)
+
+
+class Moment(Struct, frozen=True):
+    """Of an event its time on the run's clock, and its kind."""
+
+    at: float = 0.0
+    type: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """True for a call that failed."""
+        return self.type == _CALL_FAILED
+
+
+class Glimpse(Struct, frozen=True):
+    """A record. Of its decisions those in `_KEPT` are themselves; what stands for others has no meaning."""
+
+    seq: int
+    event: Moment
+    decisions: tuple[Any, ...] = ()
+
+
+def glimpses_of(records: Iterable[Record]) -> Iterator[Glimpse]:
+    """Glimpses of whole records."""
+    for record in records:
+        event = record.event
+        yield Glimpse(record.seq, Moment(event.at, str(event.__struct_config__.tag)), record.decisions)
+
+
+def glimpse_decoder() -> Callable[[bytes], Glimpse]:
+    """Makes glimpses of lines. It raises as `codec.decode_line`."""
+    kinds = tuple(kind if kind in _KEPT else _passed_over(kind) for kind in get_args(AnyDecision))
+    decisions: Any = tuple[Union[kinds], ...]  # type: ignore[valid-type]  # noqa: UP007 - known when it runs
+    line: Any = msgspec.defstruct("Line", [("decisions", decisions, ())], bases=(Glimpse,), frozen=True)
+    decode: Callable[[bytes], Glimpse] = msgspec.json.Decoder(line).decode
+    return lambda text: decode_with(decode, text)
+
+
+def _passed_over(kind: type[Struct]) -> type[Struct]:
+    """A struct of the same tag and no fields: the decoder skips what the line has for them."""
+    return msgspec.defstruct(kind.__name__, [], tag=kind.__struct_config__.tag, tag_field="type", frozen=True)

@@ -1,0 +1,122 @@
+"""What only the records of a run know: how often each step ran and how long, every fault of every attempt, every
+refusal, and what conditions read. The state keeps the latest of each only.
+
+A run of a step is one call and its verdict; items count one by one, a fan-out as a whole isn't a run. A skip
+keeps what was counted before it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
+from typing import Any
+
+from gonogo.core import decisions as d
+from gonogo.core.faults import Fault
+from gonogo.journal.glimpse import Glimpse
+
+__all__ = ["Counts", "Tally", "milliseconds"]
+
+
+class Count:
+    """What is counted for one step; `durations` in milliseconds, in the order the runs ended."""
+
+    __slots__ = ("durations", "failed", "retries", "runs", "skips")
+
+    def __init__(self) -> None:
+        self.runs = self.failed = self.skips = self.retries = 0
+        self.durations: list[int] = []
+
+
+class Tally:
+    """One pass over the records. `conditions`: the last `if` or `assume` of a step itself that didn't hold."""
+
+    def __init__(self, glimpses: Iterable[Glimpse]) -> None:
+        self.counts: dict[str, Count] = defaultdict(Count)
+        self.faults: list[tuple[d.Ended, Fault, int]] = []
+        self.refusals: list[d.Refused] = []
+        self.conditions: dict[str, d.Judged] = {}
+        self.suppressed = 0
+        self._under_way: dict[tuple[str, str], tuple[float, int]] = {}
+        for glimpse in glimpses:
+            for decision in glimpse.decisions:
+                count = _COUNT.get(type(decision))
+                if count is not None:
+                    count(self, decision, glimpse)
+
+    def _started(self, decision: d.Started, glimpse: Glimpse) -> None:
+        began = self._under_way.get((decision.step, decision.scope), (glimpse.event.at, 0))[0]
+        kept = began if decision.again else glimpse.event.at
+        self._under_way[decision.step, decision.scope] = (kept, decision.attempt)
+
+    def _ended(self, decision: d.Ended, glimpse: Glimpse) -> None:
+        attempt = self._end(decision, glimpse, failed=decision.outcome != "passed")
+        if decision.fault is not None:
+            self.faults.append((decision, decision.fault, attempt))
+
+    def _superseded(self, decision: d.Superseded, glimpse: Glimpse) -> None:
+        self._end(decision, glimpse, failed=glimpse.event.failed)
+
+    def _end(self, decision: d.Ended | d.Superseded, glimpse: Glimpse, *, failed: bool) -> int:
+        """Count the run that ends here, if one was under way; the answer is its attempt's number."""
+        under_way = self._under_way.pop((decision.step, decision.scope), None)
+        if under_way is None:
+            return 0
+        began, attempt = under_way
+        count = self.counts[decision.step]
+        count.runs += 1
+        count.failed += failed
+        count.durations.append(milliseconds(glimpse.event.at - began))
+        return attempt
+
+    def _skipped(self, decision: d.Skipped, glimpse: Glimpse) -> None:
+        self.counts[decision.step].skips += 1
+        self.suppressed += decision.reason.startswith("suppress")
+
+    def _retrying(self, decision: d.Retrying, glimpse: Glimpse) -> None:
+        self.counts[decision.step].retries += 1
+
+    def _refused(self, decision: d.Refused, glimpse: Glimpse) -> None:
+        self.refusals.append(decision)
+
+    def _judged(self, decision: d.Judged, glimpse: Glimpse) -> None:
+        if decision.construct not in ("if", "assume") or decision.scope:
+            return
+        if decision.error or not decision.result:
+            self.conditions[decision.step] = decision
+
+
+_COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingProxyType(
+    {
+        d.Started: Tally._started,
+        d.Ended: Tally._ended,
+        d.Superseded: Tally._superseded,
+        d.Skipped: Tally._skipped,
+        d.Retrying: Tally._retrying,
+        d.Refused: Tally._refused,
+        d.Judged: Tally._judged,
+    }
+)
+
+
+class Counts:
+    """The tally of a run, made when it is first asked for: most reports need none."""
+
+    __slots__ = ("_glimpses", "_tally")
+
+    def __init__(self, glimpses: Callable[[], Iterable[Glimpse]]) -> None:
+        self._glimpses = glimpses
+        self._tally: Tally | None = None
+
+    @property
+    def tally(self) -> Tally:
+        """Raises JournalError, should the journal have been damaged meanwhile."""
+        if self._tally is None:
+            self._tally = Tally(self._glimpses())
+        return self._tally
+
+
+def milliseconds(seconds: float) -> int:
+    """Whole milliseconds, never less than none."""
+    return max(0, round(seconds * 1000))
