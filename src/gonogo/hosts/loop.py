@@ -1,9 +1,11 @@
 """The loop all hosts share: events in, `advance`, records appended, commands handed out (architecture.md 1).
 
-    post(event) ─▶ turn: advance each ─▶ append all, one write ─▶ tell the sinks ─▶ perform the commands
+    post(event) ─▶ turn: advance each ─▶ perform the commands ─▶ append all, one write ─▶ tell the sinks
 
-Events that come at the same moment are one turn. A record is in the journal, and durable where a mutating call
-depends on it, before any of its commands is performed. Where the run is and what a call means is not known here.
+Events that come at the same moment are one turn, and so are those that steps which never wait bring at once. A turn's
+records are written before anything else gets the processor, so a task that was made for a call begins after them; and
+before the commands where a mutating call, a request or the end of the run depends on them: those are durable then.
+Where the run is and what a call means is not known here.
 """
 
 from __future__ import annotations
@@ -79,6 +81,7 @@ class RunLoop:
         self._turn_is_due = False
         self._seq = journal.records[-1].seq + 1 if journal.records else 0
         self._seen = requests_in(journal.records)
+        self._unwritten: list[Record] = []
         self._mutating: set[int] = set()
         self._must_sync = False
         self._timers: dict[int, asyncio.TimerHandle] = {}
@@ -168,10 +171,10 @@ class RunLoop:
 
     def _turn(self) -> None:
         try:
-            for _ in range(TURNS_MAX):
-                if self._done.done() or not self._inbox:
-                    break
-                self._work(self._taken())
+            try:
+                self._work_off()
+            finally:
+                self._write()
             self._turn_is_due = False
             if self._inbox and not self._done.done():
                 self._turn_is_due = True
@@ -179,34 +182,34 @@ class RunLoop:
         except Exception as error:  # noqa: BLE001 - an unexpected exception in the core stops the run (law 4)
             self.fail(error)
 
-    def _taken(self) -> list[AnyEvent]:
-        events, self._inbox = self._inbox, []
-        return events
+    def _work_off(self) -> None:
+        for _ in range(TURNS_MAX):
+            if not self._inbox or self._done.done():
+                break
+            events, self._inbox = self._inbox, []
+            self._hand_out(self._decide(events))
 
-    def _work(self, events: Sequence[AnyEvent]) -> None:
-        records: list[Record] = []
+    def _decide(self, events: Sequence[AnyEvent]) -> list[Command]:
+        """What the events lead to; records that must be durable before that is done are written."""
         commands: list[Command] = []
-        self._must_sync = False
         now_s = time.time()
-        seq = self._seq
         state = self.state
-        try:
-            for event in events:
-                if self.evaluations.in_use:
-                    self.evaluations.state_moves()
-                step = advance(state, event)
-                records.append(Record(seq, now_s, event, step.decisions))
-                seq += 1
-                if self._mutating or type(event) in _REQUESTS:
-                    self._note_event(event)
-                if step.commands:
-                    commands += step.commands
-                    self._note_commands(step.commands)
-                if state.finished is not None and not state.finished.parked:
-                    break  # what came later came too late
-        finally:
-            self._append(records)
-        self._hand_out(commands)
+        for event in events:
+            if self.evaluations.in_use:
+                self.evaluations.state_moves()
+            step = advance(state, event)
+            self._unwritten.append(Record(self._seq, now_s, event, step.decisions))
+            self._seq += 1
+            if self._mutating or type(event) in _REQUESTS:
+                self._note_event(event)
+            if step.commands:
+                commands += step.commands
+                self._note_commands(step.commands)
+            if state.finished is not None and not state.finished.parked:
+                break  # what came later came too late
+        if self._must_sync or state.finished is not None:
+            self._write()
+        return commands
 
     def _note_event(self, event: AnyEvent) -> None:
         """What became of a mutating call must be durable, and so must a request that will be forgotten."""
@@ -225,18 +228,20 @@ class RunLoop:
                 self._mutating.add(command.call)
                 self._must_sync = True
 
-    def _append(self, records: list[Record]) -> None:
+    def _write(self) -> None:
+        """Append what has been decided since the last time, and tell who watches."""
+        records, self._unwritten = self._unwritten, []
         if not records:
             return
-        self.journal.append(records, sync=self._must_sync)
-        self._seq += len(records)
+        sync, self._must_sync = self._must_sync, False
+        self.journal.append(records, sync=sync)
         for sink in self.around.sinks:
             for record in records:
                 try:
                     sink(record)
                 except Exception:  # noqa: BLE001, S112 - watching never changes a run
                     continue
-        if self._must_sync:
+        if sync:
             self._forget_requests(records)
 
     def _forget_requests(self, records: Sequence[Record]) -> None:

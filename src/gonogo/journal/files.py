@@ -26,6 +26,7 @@ __all__ = [
     "atomic_write",
     "holder_of",
     "is_held",
+    "journal_error",
     "make_folder",
     "open_file",
     "read_file",
@@ -49,8 +50,14 @@ def system_errors(doing: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        what = f"can't {doing} {path}: {error.strerror or error}"
-        raise JournalError(what, advice=_advice(error.errno, path)) from error
+        raise journal_error(doing, path, error) from error
+
+
+def journal_error(doing: str, path: Path, error: OSError) -> JournalError:
+    """What an OSError means for a journal."""
+    return JournalError(
+        f"can't {doing} {path}: {error.strerror or error}", advice=_advice(error.errno, path)
+    )
 
 
 def _advice(number: int | None, path: Path) -> str:
