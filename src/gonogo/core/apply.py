@@ -22,11 +22,13 @@ from gonogo.core.changes import (
     keep_result,
     move,
     node_for,
+    note_failure,
     reopen,
     reopen_around,
     request,
     set_timer,
 )
+from gonogo.core.dependencies import BLOCKED
 from gonogo.core.graph import Graph
 from gonogo.core.state import Fan, Node, State
 from gonogo.errors import Bug
@@ -123,6 +125,8 @@ def _skipped(state: State, decision: d.Skipped) -> Node:
     node.again = False
     node.result = None
     node.ended_at = state.at
+    if decision.reason in BLOCKED and decision.because is not None:
+        state.kept_back.setdefault(decision.because, {})[decision.step, decision.scope] = None
     drop_items(state, node)
     complete(state, node)
     node.settled = decision.rest == "settled"
@@ -166,6 +170,8 @@ def _ended(state: State, decision: d.Ended) -> Node:
     node.fault = decision.fault
     node.issues = decision.issues
     node.ended_at = state.at
+    if node.site.part.guards and node.fan is None:
+        note_failure(state, node)
     if decision.rest == "open":
         move(state, node, life.ROUTING)
         return node

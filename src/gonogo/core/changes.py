@@ -89,6 +89,14 @@ def reopen(state: State, node: Node) -> None:
             aggregate.fan.complete -= 1
 
 
+def note_failure(state: State, node: Node) -> None:
+    """A critical step has failed until a later run of it passes (spec C.8)."""
+    if node.outcome == "passed":
+        state.critical_failures.pop((node.step, node.scope), None)
+    elif node.outcome in ("failed", "tolerated"):
+        state.critical_failures[node.step, node.scope] = None
+
+
 def drop_items(state: State, node: Node) -> None:
     """Items of an older run of a fan-out are history: out of the state, not out of the journal.
 
@@ -102,6 +110,7 @@ def drop_items(state: State, node: Node) -> None:
     for scope in [scope for scope in scopes if scope.startswith(items)]:
         item = scopes.pop(scope)
         state.remediating.pop((node.step, scope), None)
+        state.critical_failures.pop((node.step, scope), None)
         if not item.complete:
             state.open_nodes -= 1
         if item.execution:

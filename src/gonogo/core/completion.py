@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gonogo.core import decisions as d
-from gonogo.core import fanout, routing, scheduling, stopping
+from gonogo.core import fanout, routing, scheduling, stopping, suppression
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import group_parent, is_superseded, resolve
 from gonogo.core.parts import Part, Waiting
@@ -25,6 +25,8 @@ def follow_up(turn: Turn, node: Node) -> None:
         turn.decide(d.Settled(node.step, node.scope))
         return
     tell_dependents(turn, node)
+    if node.outcome == "passed" and node.settled and node.wave and node.step in turn.state.kept_back:
+        suppression.lift(turn, node)
     if turn.state.remediating:
         wake_waiting(turn, node)
     if node.outcome == "skipped":

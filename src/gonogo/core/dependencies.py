@@ -11,7 +11,8 @@ from gonogo.core.scope import enclosing
 from gonogo.core.state import Node, State
 
 OPENING_SKIPS = frozenset({"if_condition", "assume"})
-
+BLOCKED = frozenset({"dependency_failed", "suppressed"})
+"""Reasons for which a step hasn't run that a later success of the step at their root takes away."""
 
 Rest = Literal["settled", "complete"]
 
@@ -138,7 +139,7 @@ def _skip_lets_pass(edge: Edge, node: Node) -> bool:
         return True
     if node.reason in OPENING_SKIPS:
         return node.site.part.step.continue_on_failure
-    return node.reason == "dependency_failed" and edge.on_failure == "continue"
+    return node.reason in BLOCKED and edge.on_failure == "continue"
 
 
 def partly_passed(node: Node) -> bool:
@@ -153,4 +154,4 @@ def any_failed(state: State, step: Step, scope: str) -> bool:
 
 
 def _is_failure(node: Node) -> bool:
-    return node.outcome == "failed" or (node.outcome == "skipped" and node.reason == "dependency_failed")
+    return node.outcome == "failed" or (node.outcome == "skipped" and node.reason in BLOCKED)

@@ -30,6 +30,29 @@ class Graph:
         self.levels = {name: part.levels for name, part in self.parts.items()}
         for name, part in self.parts.items():
             part.waiting = tuple(self._waiting(name, self.parts[other]) for other in self.dependents[name])
+        self._behind: dict[str, dict[str, int]] = {}
+
+    def behind(self, name: str) -> dict[str, int]:
+        """The steps behind a step, each with how many fan-out levels lie around the whole way there.
+
+        The least of several ways counts, since one through a reduce joins all items. Found when first asked for, as
+        few steps ever fail.
+        """
+        if name not in self._behind:
+            self._behind[name] = self._find_behind(name)
+        return self._behind[name]
+
+    def _find_behind(self, name: str) -> dict[str, int]:
+        found = {name: len(self.fans[name])}
+        looked_at = [name]
+        for step in looked_at:
+            for dependent in self.dependents[step]:
+                shared = min(found[step], self.common(name, dependent))
+                if shared < found.get(dependent, shared + 1):
+                    found[dependent] = shared
+                    looked_at.append(dependent)
+        del found[name]
+        return found
 
     def common(self, one: str, other: str) -> int:
         """How many fan-out levels two steps share."""
@@ -60,6 +83,8 @@ class Graph:
             checks=self._checks(step, conditions),
             conditions=conditions,
             routes=step.on_success is not None or step.on_fail is not None,
+            guards=self.plan.safety != "off" and step.criticality != "info" and bool(self.dependents[name]),
+            acts=not step.always and (step.effects == "mutates" or step.criticality == "external"),
         )
 
     def _level(self, step: Step, need: Need) -> int:
@@ -209,13 +234,39 @@ def _held_back(plan: Plan) -> frozenset[str]:
     """Run targets and `start: routed` steps wait for a route; goto targets don't (spec C.2 R4).
 
     A target that all who run it depend on is not held back: they couldn't start before it, so nothing would ever run.
+    Nor is, for the same reason, the first of a ring of steps that only each other run.
     """
     routed = {step.name for step in plan.steps.values() if step.start == "routed"}
+    held: set[str] = set()
     for step in plan.steps.values():
         targets = {target.step for block in blocks(step) for target in block.run} - routed
         if targets:
-            routed |= targets - _ancestors(plan, step)
-    return frozenset(routed)
+            held |= targets - _ancestors(plan, step)
+    return frozenset(routed | _without_rings(plan, held)) if held else frozenset(routed)
+
+
+def _without_rings(plan: Plan, held: set[str]) -> set[str]:
+    """Those of the held back steps that some other step can send the run to; of a ring all but the first."""
+    while True:
+        reached = dict.fromkeys(name for name in plan.steps if name not in held)
+        looked_at = list(reached)
+        for name in looked_at:
+            found = [target for target in _targets(plan.steps[name]) if target not in reached]
+            reached.update(dict.fromkeys(found))
+            looked_at += [target for target in found if target in plan.steps]
+        missed = next((name for name in plan.steps if name in held and name not in reached), None)
+        if missed is None:
+            return held
+        held = held - {missed}
+
+
+def _targets(step: Step) -> list[str]:
+    """Where the blocks of a step may send the run, by name."""
+    found: list[str] = []
+    for block in blocks(step):
+        found += [target.step for target in block.run]
+        found += [name for name in (block.goto, *(rule.to for rule in block.transitions)) if name]
+    return list(dict.fromkeys(found))
 
 
 def _ancestors(plan: Plan, step: Step) -> set[str]:

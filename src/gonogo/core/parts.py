@@ -21,6 +21,7 @@ class Part:
     the source of the next items among them; `first_needs` what is judged before it fans out. `groups`: the forEach
     steps around it whose on_finish waits for it; `owns_group`: it is such a forEach step itself. `checks`: what is
     judged after each call; `conditions`: the failure conditions among that. `routes`: an outcome may send the run on.
+    `guards`: while it has failed, steps behind it that act are suppressed; `acts`: it is such a step (suppression.py).
     """
 
     step: Step
@@ -35,6 +36,8 @@ class Part:
     checks: tuple[tuple[str, int], ...]
     conditions: tuple[FailureCondition, ...]
     routes: bool
+    guards: bool
+    acts: bool
     waiting: tuple[Waiting, ...] = ()
     root: Site = field(init=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gonogo.core import decisions as d
 from gonogo.core import holds, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
+from gonogo.core.dependencies import BLOCKED
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
 
@@ -45,7 +46,7 @@ def _was_cancelled(node: Node) -> bool:
 
 
 def _was_skipped_for_want(node: Node) -> bool:
-    return node.outcome == "skipped" and node.reason in ("dependency_failed", "forEach_empty", "not_routed")
+    return node.outcome == "skipped" and node.reason in (*BLOCKED, "forEach_empty", "not_routed")
 
 
 def _forget_derived(state: State) -> None:

@@ -11,6 +11,7 @@ from gonogo.core.parts import Part, Site
 from gonogo.core.plan import Step
 from gonogo.core.scope import ROOT, within
 from gonogo.core.state import Fan, Node, State
+from gonogo.core.suppression import suppressor
 from gonogo.core.turn import Turn
 
 
@@ -56,8 +57,11 @@ def _go_on(turn: Turn, node: Node) -> None:
 def pass_gate(turn: Turn, site: Site, scope: str, node: Node | None) -> None:
     """The dependency gate; beyond it a step fans out or waits for a slot. `always()` steps need no gate."""
     refusal = None if site.part.step.always else first_refusal(turn.state, site, scope, node)
+    guard = suppressor(turn.state, site, scope, node) if turn.state.critical_failures else None
     if refusal is not None:
         skip(turn, site, scope, refusal.reason, refusal.because)
+    elif guard is not None:
+        skip(turn, site, scope, "suppressed", guard)
     elif site.leaf:
         make_ready(turn, site, scope, node)
     else:

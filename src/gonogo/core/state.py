@@ -129,6 +129,8 @@ class State:
         self.dropped: dict[str, dict[str, int]] = {}
         self.foreign: dict[str, dict[str, None]] = {}
         self.remediating: dict[tuple[str, str], Node] = {}
+        self.critical_failures: dict[tuple[str, str], None] = {}
+        self.kept_back: dict[str, dict[tuple[str, str], None]] = {}
         self.slots = 0
         self.open_nodes = 0
         self.last_call = 0

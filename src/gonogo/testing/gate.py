@@ -69,5 +69,5 @@ def _passes(state: State, edge: Edge, node: Node | None) -> bool:
     if node.reason in ("if_condition", "assume"):
         return state.graph.steps[node.step].continue_on_failure
     return node.reason == "forEach_empty" or (
-        node.reason == "dependency_failed" and edge.on_failure == "continue"
+        node.reason in ("dependency_failed", "suppressed") and edge.on_failure == "continue"
     )
