@@ -6,7 +6,8 @@ Bytes may be cut anywhere: the events are the same. Data stays bytes, so that wh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LINE_BYTES_MAX = 1024 * 1024
 EVENT_BYTES_MAX = 4 * 1024 * 1024
@@ -14,8 +15,7 @@ _END_OF_LINE = re.compile(rb"\r\n|\n|\r")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class SseEvent:
+class SseEvent(Struct, frozen=True, gc=False):
     """One event: its name (empty for none given) and its data, lines joined by a line feed."""
 
     name: bytes
@@ -55,6 +55,8 @@ class SseParser:
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """The events that these bytes complete."""
+        if chunk.startswith(b"data: ") and self._is_one_event(chunk):
+            return [SseEvent(b"", chunk[6:-2])]
         events: list[SseEvent] = []
         if self.overflow:
             return events
@@ -71,6 +73,19 @@ class SseParser:
             self.overflow = f"a line is longer than {self._line_bytes_max:,} bytes"
         return events
 
+    def _is_one_event(self, chunk: bytes) -> bool:
+        """Whether the bytes are one whole event of one line, as servers mostly send them: then there is a short way."""
+        return (
+            chunk.find(b"\n") == len(chunk) - 2
+            and chunk.endswith(b"\n\n")
+            and b"\r" not in chunk
+            and len(chunk) <= min(self._line_bytes_max, self._event_bytes_max)
+            and self._started
+            and not self.pending
+            and not self._after_cr
+            and not self.overflow
+        )
+
     def _lines(self, chunk: bytes) -> list[bytes]:
         """The lines that are complete now; what is left waits. A CR ends a line at once, with the LF behind it."""
         if self._after_cr and chunk:
@@ -79,23 +94,26 @@ class SseParser:
         if not chunk:
             return []
         self._after_cr = chunk.endswith(b"\r")
-        self._rest += chunk
-        if not self._started and not self._start():
+        if not self._started:
+            chunk = self._start(chunk)
+        carriage_return = b"\r" in chunk
+        if not carriage_return and b"\n" not in chunk:
+            self._rest += chunk  # a long line in small pieces isn't searched from its start each time
             return []
-        if b"\n" not in chunk and b"\r" not in chunk:
-            return []  # a long line in small pieces isn't searched from its start each time
-        *lines, rest = _END_OF_LINE.split(bytes(self._rest))
+        text = bytes(self._rest + chunk) if self._rest else chunk
+        *lines, rest = _END_OF_LINE.split(text) if carriage_return else text.split(b"\n")
         self._rest = bytearray(rest)
         return lines
 
-    def _start(self) -> bool:
-        """Drop a byte order mark; False while it may still be one."""
-        if len(self._rest) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(self._rest):
-            return False
+    def _start(self, chunk: bytes) -> bytes:
+        """The bytes without a byte order mark; none, and they wait, while they may still be one."""
+        start = bytes(self._rest + chunk)
+        self._rest.clear()
+        if len(start) < len(_BYTE_ORDER_MARK) and _BYTE_ORDER_MARK.startswith(start):
+            self._rest += start
+            return b""
         self._started = True
-        if self._rest.startswith(_BYTE_ORDER_MARK):
-            del self._rest[: len(_BYTE_ORDER_MARK)]
-        return True
+        return start.removeprefix(_BYTE_ORDER_MARK)
 
     def _field(self, line: bytes) -> None:
         name, _, value = line.partition(b":")
