@@ -21,6 +21,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
     "expressions": (),
     "core": ("expressions",),
+    "gate": ("core.backoff", "core.faults", "core.plan", "expressions"),
     "provider": ("core", "expressions"),
     "journal": ("core",),
     "models": ("core.faults",),
@@ -81,6 +82,10 @@ MUTATING_METHODS = frozenset(
     """.split()
 )
 DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+
+
+# A context variable belongs to each task, not to the module: how a gate knows the gate around it.
+CONTEXT_VARIABLES = frozenset({"gate/nesting.py"})
 
 
 def modules(room: str = "") -> list[Path]:
@@ -191,6 +196,8 @@ def test_every_room_is_in_the_table() -> None:
         ("providers.ai.openai", "providers.ai.messages", True),
         ("models.reply", "core.faults", True),
         ("models.reply", "core.plan", False),
+        ("gate.waits", "core.backoff", True),
+        ("gate.machine", "core.machine", False),
         ("hosts.loop", "providers.table", True),
         ("hosts.loop", "providers.command", False),
         ("cli.run", "hosts.base", True),
@@ -312,6 +319,7 @@ def test_no_module_holds_state() -> None:
         for path in modules()
         for statement in tree_of(path).body
         if (found := assigned(statement)) and holds_state(*found)
+        if str(path.relative_to(SOURCE)) not in CONTEXT_VARIABLES
     ]
     assert wrong == []
 

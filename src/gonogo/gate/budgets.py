@@ -1,0 +1,165 @@
+"""Budgets that calls share: purses (attempts, tokens, money, time) and the share of retries. Safe to use from threads.
+
+What an attempt may need is reserved before it and settled after it, so that calls side by side can't spend the same
+money. A purse may have a parent (a run's, or that of the call around this one): what is taken here is taken there.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from msgspec import Struct
+
+from gonogo.gate.events import Usage
+
+_TINY_USD = 1e-9
+_BUCKETS = 10
+
+
+class Amounts(Struct, frozen=True, omit_defaults=True):
+    """Something reserved, spent or allowed."""
+
+    attempts: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(
+            self.attempts + other.attempts, self.tokens + other.tokens, self.cost_usd + other.cost_usd
+        )
+
+    def __sub__(self, other: Amounts) -> Amounts:
+        return Amounts(
+            self.attempts - other.attempts, self.tokens - other.tokens, self.cost_usd - other.cost_usd
+        )
+
+
+NOTHING = Amounts()
+
+
+class Purse:
+    """What may be used up together. A limit of None is no limit; `until_at` is when its time is up (monotonic)."""
+
+    __slots__ = (
+        "_lock",
+        "attempts_max",
+        "cost_usd_max",
+        "parent",
+        "reserved",
+        "spent",
+        "tokens_max",
+        "until_at",
+    )
+
+    def __init__(
+        self,
+        *,
+        attempts_max: int | None = None,
+        tokens_max: int | None = None,
+        cost_usd_max: float | None = None,
+        until_at: float | None = None,
+        parent: Purse | None = None,
+    ) -> None:
+        self.attempts_max = attempts_max
+        self.tokens_max = tokens_max
+        self.cost_usd_max = cost_usd_max
+        self.until_at = until_at
+        self.parent = parent
+        self.spent = NOTHING
+        self.reserved = NOTHING
+        # One lock for a whole family, so that a reservation is all or nothing.
+        self._lock: threading.Lock = parent._lock if parent is not None else threading.Lock()
+
+    def reserve(self, amounts: Amounts) -> str | None:
+        """Set aside here and in every purse above; or say what is short, and set nothing aside."""
+        with self._lock:
+            purse: Purse | None = self
+            while purse is not None:
+                short = purse._short(amounts)
+                if short is not None:
+                    return short
+                purse = purse.parent
+            self._each(amounts, NOTHING)
+        return None
+
+    def settle(self, reserved: Amounts, spent: Amounts) -> None:
+        """Turn a reservation into what was really spent, here and above."""
+        with self._lock:
+            self._each(NOTHING - reserved, spent)
+
+    def deadline(self) -> float | None:
+        """When the time of this purse, or of one above, is up."""
+        above = self.parent.deadline() if self.parent is not None else None
+        times = [at for at in (self.until_at, above) if at is not None]
+        return min(times, default=None)
+
+    def _each(self, reserved: Amounts, spent: Amounts) -> None:
+        purse: Purse | None = self
+        while purse is not None:
+            purse.reserved = purse.reserved + reserved
+            purse.spent = purse.spent + spent
+            purse = purse.parent
+
+    def _short(self, amounts: Amounts) -> str | None:
+        total = self.spent + self.reserved + amounts
+        if self.attempts_max is not None and amounts.attempts and total.attempts > self.attempts_max:
+            return f"attempts: {total.attempts} would pass the budget of {self.attempts_max}"
+        if self.tokens_max is not None and _passes(total.tokens, amounts.tokens, self.tokens_max):
+            return f"tokens: {total.tokens} would pass the budget of {self.tokens_max}"
+        if self.cost_usd_max is not None and _passes(
+            total.cost_usd, amounts.cost_usd, self.cost_usd_max + _TINY_USD
+        ):
+            return f"cost: ${total.cost_usd:.4f} would pass the budget of ${self.cost_usd_max:.4f}"
+        return None
+
+
+def _passes(total: float, wanted: float, limit: float) -> bool:
+    """A call that says nothing of its needs may start while anything is left."""
+    return total > limit or (not wanted and total >= limit)
+
+
+def spent(attempts: int, usage: Usage) -> Amounts:
+    """What an attempt used, as an amount."""
+    return Amounts(attempts, usage.input_tokens + usage.output_tokens, usage.cost_usd)
+
+
+class RetryShare:
+    """How many of a process's calls may be retries: a share of the calls of the last `window_s`, and always `floor`.
+
+    Keeps an outage from being multiplied by everybody's retries (F22).
+    """
+
+    __slots__ = ("_buckets", "_lock", "floor", "share", "window_s")
+
+    def __init__(self, share: float = 0.1, floor: int = 3, window_s: float = 10.0) -> None:
+        self.share = share
+        self.floor = floor
+        self.window_s = window_s
+        self._lock = threading.Lock()
+        self._buckets: list[list[int]] = []  # slot, calls, retries; oldest first, at most _BUCKETS
+
+    def count_call(self, now_s: float) -> None:
+        """A first attempt."""
+        with self._lock:
+            self._bucket(now_s)[1] += 1
+
+    def take(self, now_s: float) -> str | None:
+        """Count a retry; or say why there may be none now."""
+        with self._lock:
+            bucket = self._bucket(now_s)
+            calls = sum(each[1] for each in self._buckets)
+            retries = sum(each[2] for each in self._buckets)
+            if retries < max(self.floor, self.share * calls):
+                bucket[2] += 1
+                return None
+        return f"{retries} retries among {calls} calls in {self.window_s:g} s"
+
+    def _bucket(self, now_s: float) -> list[int]:
+        slot = int(now_s * _BUCKETS / self.window_s)
+        buckets = self._buckets
+        if buckets and buckets[-1][0] >= slot:
+            return buckets[-1]
+        while buckets and buckets[0][0] <= slot - _BUCKETS:
+            del buckets[0]
+        buckets.append([slot, 0, 0])
+        return buckets[-1]

@@ -1,0 +1,92 @@
+"""The face that gives an answer: calls a step's targets, one attempt at a time, until the core lets something out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gonogo.gate import commands as c
+from gonogo.gate import events as e
+from gonogo.gate.calls import Call
+from gonogo.gate.nesting import AROUND
+from gonogo.gate.signals import Classification
+from gonogo.gate.step import Answer
+
+
+async def answer(call: Call) -> Answer:
+    """Run a call to its end. Raises GateError, or whatever cancelled it, unchanged."""
+    try:
+        commands = call.begin()
+        while True:
+            command = commands[-1]
+            if isinstance(command, c.StartAttempt):
+                commands = await _attempt(call, command)
+            elif isinstance(command, c.Return):
+                return call.returned(command)
+            elif isinstance(command, c.Raise):
+                raise call.raised(command)
+            elif isinstance(command, c.StartFallback):
+                commands = await _fallback(call, command)
+            else:
+                commands = call.feed(await call.answer(command))
+    except BaseException:
+        await call.cancelled()
+        raise
+
+
+async def _attempt(call: Call, command: c.StartAttempt) -> list[c.Command]:
+    """One call of a target, within its time."""
+    clock, invoke = call.gate.clock, call.step.invoke
+    assert invoke is not None
+    started_at = clock.now()
+    attempt = call.attempt(command)
+    token = AROUND.set(call.within)
+    failure: Classification | None = None
+    wrong: str | None = None
+    value: Any = None
+    answered = False
+    try:
+        with clock.limit(command.limit_s):
+            value = await invoke(attempt)
+            answered = True
+    except Exception as error:  # noqa: BLE001 - whatever a step raises is classified; the record has it
+        failure = call.failed(error)
+    finally:
+        AROUND.reset(token)
+    at = clock.now()
+    if answered:
+        call.value = value
+        failure, wrong = call.judged(value)
+    elif failure is None:
+        failure = call.timed_out(command, "timeout-total")
+    usage = call.usage(value) if answered else call.used_by_failure()
+    event = e.Answered(at, failure, usage, validation=wrong, response=call.view(value) if answered else None)
+    return await call.ended(event, at - started_at)
+
+
+async def _fallback(call: Call, command: c.StartFallback) -> list[c.Command]:
+    """The fallback, validated like any answer (B18)."""
+    event, value = await fallback(call, command)
+    call.value = value
+    return await call.ended(event, 0.0, of_target=False)
+
+
+async def fallback(call: Call, command: c.StartFallback) -> tuple[e.Answered, Any]:
+    """Ask the step's fallback, with the last exception; what came of it and its answer."""
+    clock, ask = call.gate.clock, call.step.fallback
+    assert ask is not None
+    failure: Classification | None = None
+    wrong: str | None = None
+    value: Any = None
+    answered = False
+    try:
+        with clock.limit(command.limit_s):
+            value = await ask(call.error)
+            answered = True
+    except Exception as error:  # noqa: BLE001 - as above
+        failure = call.failed(error)
+    if answered:
+        failure, wrong = call.judged(value)
+    elif failure is None:
+        failure = call.of_kind("timeout-total", "the fallback took too long")
+    usage = call.usage(value) if answered and call.step.usage is not None else e.NOTHING_USED
+    return e.Answered(clock.now(), failure, usage, validation=wrong), value

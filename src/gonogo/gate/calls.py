@@ -1,0 +1,398 @@
+"""One gate call under way: performs what the core commands, whatever face is around it, and turns results into events.
+
+`calling.py` (answers) and `streaming.py` (pieces) are the faces; both are this same call over the same core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+from anyio import to_thread
+from msgspec import structs
+
+from gonogo.core.faults import Effect
+from gonogo.gate import commands as c
+from gonogo.gate import events as e
+from gonogo.gate.breaker import Change
+from gonogo.gate.budgets import Amounts, Purse, spent
+from gonogo.gate.failures import CATEGORIES, GateError
+from gonogo.gate.judging import judge
+from gonogo.gate.machine import advance, begin
+from gonogo.gate.nesting import AROUND, Around
+from gonogo.gate.observed import signal_of
+from gonogo.gate.policy import Policy, Target
+from gonogo.gate.record import CallRecord
+from gonogo.gate.signals import Classification, classify
+from gonogo.gate.state import State
+from gonogo.gate.step import Answer, Attempt, Step
+from gonogo.gate.taxonomy import row_of
+
+if TYPE_CHECKING:
+    from gonogo.gate.gate import Gate
+
+CLOSE_S_MAX = 1.0
+"""How long closing what is under way may take before it is left alone."""
+
+T = TypeVar("T")
+
+
+class Call:
+    """One call through a gate."""
+
+    __slots__ = (
+        "_breaker_key",
+        "_leased",
+        "_reserved",
+        "around",
+        "error",
+        "gate",
+        "partial",
+        "policy",
+        "purse",
+        "record",
+        "rejected",
+        "state",
+        "step",
+        "value",
+        "within",
+    )
+
+    def __init__(self, gate: Gate, step: Step, *, streaming: bool) -> None:
+        self.gate = gate
+        self.step = step
+        self.policy: Policy = gate.policy
+        self.around = AROUND.get()
+        bounds = self.policy.bounds
+        outer = self.around.purse if self.around is not None else gate.purse
+        self.purse = Purse(
+            attempts_max=bounds.attempts_max,
+            tokens_max=bounds.tokens_max,
+            cost_usd_max=bounds.cost_usd_max,
+            parent=outer,
+        )
+        parent = self.around.call_id if self.around is not None else None
+        self.record = CallRecord(gate.next_id(), step.name, self.policy, parent)
+        self.state: State = begin(self.policy, self._began(streaming))
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.rejected: Any = None
+        self.partial: str | None = None
+        self.within: Around | None = None
+        self._reserved: Amounts | None = None
+        self._breaker_key: str | None = None
+        self._leased = False
+
+    # --- the core
+
+    def _began(self, streaming: bool) -> e.Began:
+        gate, step = self.gate, self.step
+        now = gate.clock.now()
+        deadlines = [self.purse.deadline(), self.around.deadline_at if self.around is not None else None]
+        return e.Began(
+            now,
+            self.record.call_id,
+            step.name,
+            step.effects,
+            step.key is not None,
+            step.fallback is not None,
+            streaming,
+            gate.unfit(step),
+            gate.first(now),
+            min((at for at in deadlines if at is not None), default=None),
+            round(gate.clock.wall() * 1000),
+            step.carried,
+        )
+
+    def begin(self) -> list[c.Command]:
+        """The first commands."""
+        return self.feed(self.state.began)
+
+    def feed(self, event: e.AnyEvent) -> list[c.Command]:
+        """An event into the core; its decisions into the record and to the watchers."""
+        record = self.record
+        record.events.append(event)
+        step = advance(self.policy, self.state, event)
+        record.decisions += step.decisions
+        for watch in self._watchers():
+            for decision in step.decisions:
+                try:
+                    watch(record.call_id, decision)
+                except Exception as error:  # noqa: BLE001 - a watcher never disturbs a call; the record says so
+                    self.note(f"a watcher failed: {type(error).__name__}: {error}")
+        return step.commands
+
+    def _watchers(self) -> list[Callable[[str, Any], None]]:
+        own, outer = self.gate.watch, self.around.watch if self.around is not None else None
+        return [watch for watch in (own, outer if outer is not own else None) if watch is not None]
+
+    def note(self, text: str) -> None:
+        """Something that changes nothing about the call but should be known; once."""
+        if text not in self.record.notes:
+            self.record.notes.append(text)
+
+    # --- commands
+
+    async def answer(self, command: c.Command) -> e.AnyEvent:
+        """Perform a command that every face performs alike."""
+        if isinstance(command, c.Admit):
+            return await self._admit(command)
+        if isinstance(command, c.Wait):
+            clock = self.gate.clock
+            while (left_s := command.until_at - clock.now()) > 0:
+                await clock.sleep(left_s)
+            return e.Waited(clock.now())
+        assert isinstance(command, c.Judge)
+        entries = await judge(self.policy, command, self.gate.evaluate, self.gate.predicates)
+        return e.Judged(self.gate.clock.now(), entries)
+
+    async def _admit(self, command: c.Admit) -> e.AnyEvent:
+        """Breaker, then the share of retries, then budgets: what is refused later gives back what was taken before."""
+        target = self.policy.targets[command.target]
+        probe, change = False, None
+        if self.gate.breakers is not None:
+            key = self._breaker_key = self.gate.breakers.key(self.step.name, target)
+            lease_s = self.policy.timers.attempt_s + self.gate.breakers.policy.lease_margin_s
+            breakers, owner = self.gate.breakers, self.record.call_id
+            admission, change = await self._kept(
+                lambda: breakers.admit(key, owner, lease_s, force=command.force)
+            )
+            if not admission.admitted:
+                return e.Refused(
+                    self.gate.clock.now(), "breaker", admission.reason, admission.until_s, change
+                )
+            probe = self._leased = admission.probe
+        refusal = self._afford(target, command)
+        if refusal is None:
+            return e.Admitted(self.gate.clock.now(), probe, change)
+        await self.release()
+        by, reason = refusal
+        return e.Refused(self.gate.clock.now(), by, reason, 0.0, change)
+
+    def _afford(self, target: Target, command: c.Admit) -> tuple[str, str] | None:
+        now, retries = self.gate.clock.now(), self.gate.retries
+        if not command.retry:
+            retries.count_call(now)
+        elif (crowded := retries.take(now)) is not None:
+            return "ratio", crowded
+        wanted = self.step.reservation(target)
+        attempts = 1
+        if self.around is not None and not self.around.counted:
+            attempts = 0
+        wanted = Amounts(attempts, wanted.tokens, wanted.cost_usd)
+        short = self.purse.reserve(wanted)
+        if short is not None:
+            return "budget", short
+        if self.around is not None:
+            self.around.take()
+        self._reserved = wanted
+        return None
+
+    async def _kept(self, act: Callable[[], T]) -> T:
+        """A breaker's work, in a thread when its store may block."""
+        breakers = self.gate.breakers
+        assert breakers is not None
+        done = await to_thread.run_sync(act) if breakers.store.blocking else act()
+        if breakers.trouble is not None:
+            self.note(f"breaker store: {breakers.trouble}")
+        return done
+
+    # --- attempts
+
+    def attempt(self, command: c.StartAttempt) -> Attempt:
+        """What the step is called with. Failures of earlier attempts are behind it."""
+        self.within = Around(self.record.call_id, self.purse, self.state.deadline_at, self.gate.watch)
+        return Attempt(
+            command.number,
+            self.policy.targets[command.target],
+            command.limit_s,
+            min(self.policy.timers.connect_s, command.limit_s),
+            self.step.key,
+            command.feedback,
+            self.rejected if command.feedback is not None else None,
+            self.partial if command.resume else None,
+        )
+
+    def failed(self, error: BaseException) -> Classification:
+        """What an exception means; it is kept as the cause of the error that may come."""
+        self.error = error
+        if isinstance(error, GateError):
+            return self._inner(error)
+        gate = self.gate
+        return classify(signal_of(error, gate.clock.wall(), gate.redact), self.step.tests)
+
+    def _inner(self, error: GateError) -> Classification:
+        """A gate within gave up: it has tried what was worth it, so this one doesn't try the same again."""
+        kinds = {"budget-exceeded", "deadline", "side-effect-unsafe"}
+        kind = error.kind if error.kind in kinds else "inner-gate"
+        return Classification(
+            kind,
+            f"a gate within: {error.kind}",
+            error.message,
+            type=type(error).__name__,
+            effect=error.effect,
+        )
+
+    def of_kind(self, kind: str, message: str) -> Classification:
+        """A failure that the gate itself saw."""
+        self.error = None
+        return Classification(kind, "the gate saw it", message)
+
+    def timed_out(self, command: c.StartAttempt, kind: str) -> Classification:
+        """A limit ended the attempt: the call's own deadline, if that came first."""
+        if command.deadline_first and kind == "timeout-total":
+            return self.of_kind("deadline", "the call's time was up")
+        return self.of_kind(kind, f"no more than {command.limit_s:.3g} s" if kind == "timeout-total" else "")
+
+    def judged(self, value: Any) -> tuple[Classification | None, str | None]:
+        """Whether an answer is one: what `inspect` and `validate` say of it, the latter's words apart."""
+        step = self.step
+        if step.inspect is not None:
+            signal = step.inspect(value)
+            if signal is not None:
+                self.error = None
+                return classify(signal, step.tests), None
+        wrong = self._validated(value)
+        if wrong is None:
+            return None, None
+        self.rejected = value
+        self.error = None
+        return Classification("schema-fail", "the validator says so", wrong), wrong
+
+    def _validated(self, value: Any) -> str | None:
+        if self.step.validate is None:
+            return None
+        try:
+            wrong = self.step.validate(value)
+        except Exception as error:  # noqa: BLE001 - an answer that breaks its validator isn't valid
+            wrong = f"the validator failed: {type(error).__name__}: {error}"
+        return None if wrong is None else self.clean(wrong)[:2000]
+
+    def clean(self, text: str) -> str:
+        """A text without secrets."""
+        return text if self.gate.redact is None else self.gate.redact(text)
+
+    def view(self, value: Any) -> Any:
+        """An answer as rules see it."""
+        return None if self.step.view is None else _cleaned(self.step.view(value), self.clean, 0)
+
+    def usage(self, value: Any) -> e.Usage:
+        """What an answer used; without a word from the step, what the gates within used."""
+        if self.step.usage is not None:
+            return priced(self.step.usage(value), self.state.target)
+        return self.used_within()
+
+    def used_within(self) -> e.Usage:
+        """What the gates within this attempt used."""
+        return self.within.used if self.within is not None else e.NOTHING_USED
+
+    def used_by_failure(self) -> e.Usage:
+        """What a failed attempt used: what its exception tells (`usage`), else what the gates within used."""
+        told = getattr(self.error, "usage", None)
+        return priced(told, self.state.target) if isinstance(told, e.Usage) else self.used_within()
+
+    async def ended(
+        self, answered: e.Answered, latency_s: float, *, of_target: bool = True
+    ) -> list[c.Command]:
+        """An attempt is over: settle its budget, tell its breaker, feed the core."""
+        failure = answered.failure
+        effect: Effect = "done" if failure is None else failure.effect or row_of(failure.kind).effect
+        self._settle(answered.usage)
+        change: Change | None = None
+        breakers = self.gate.breakers
+        if of_target and breakers is not None and self._breaker_key is not None:
+            key, owner = self._breaker_key, self.record.call_id
+            change = await self._kept(lambda: breakers.report(key, owner, failure, latency_s))
+            self._leased = False
+        if failure is None and of_target:
+            self.gate.served(self.state.current, answered.at)
+        if change is not None or effect != answered.effect:
+            answered = structs.replace(answered, effect=effect, change=change)
+        return self.feed(answered)
+
+    def _settle(self, usage: e.Usage) -> None:
+        inner = self.within is not None and usage is self.within.used  # settled by the gates within
+        if self._reserved is not None:
+            own = e.NOTHING_USED if inner else usage
+            self.purse.settle(self._reserved, spent(self._reserved.attempts, own))
+            self._reserved = None
+        if self.around is not None and usage is not e.NOTHING_USED:
+            self.around.used = self.around.used + usage
+
+    async def release(self) -> Change | None:
+        """Give back the right to probe."""
+        breakers, key = self.gate.breakers, self._breaker_key
+        if breakers is None or key is None or not self._leased:
+            return None
+        self._leased = False
+        return await self._kept(lambda: breakers.release(key, self.record.call_id))
+
+    async def cancelled(self, usage: e.Usage = e.NOTHING_USED) -> None:
+        """The caller is gone: the record ends, the probe is free again. Nothing is called any more (B21)."""
+        if self.record.outcome is not None:
+            return
+        with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_S_MAX):
+            change = await self.release()
+            self._settle(usage)
+            self.feed(e.Cancelled(self.gate.clock.now(), usage, change))
+
+    # --- ends
+
+    def returned(self, command: c.Return) -> Answer:
+        """The answer that the core lets out."""
+        ended = self.record.outcome
+        name = ended.target if ended is not None and ended.target is not None else ""
+        model = next((target.model for target in self.policy.targets if target.name == name), "")
+        return Answer(self.value, name, model, self.record, command.partial)
+
+    def raised(self, command: c.Raise) -> GateError:
+        """The error that the core wants raised; `error` is its cause."""
+        attempts = self.record.attempts
+        last = attempts[-1].failure if attempts else None
+        told = f"{self.step.name}: {command.kind}"
+        if last is not None:
+            told += f" after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}"
+        if command.label:
+            told += f" ({command.label})"
+        if last is not None and last.message:
+            told += f"; last: {last.message}"
+        error = CATEGORIES[command.category](
+            told,
+            kind=command.kind,
+            phase=command.phase,
+            label=command.label,
+            record=self.record,
+            partial=self.partial or None,
+            retry_after_s=command.retry_after_s,
+            resume=self.state.carried(self.gate.clock.now()),
+            effect=self._effect(),
+        )
+        error.__cause__ = self.error
+        return error
+
+    def _effect(self) -> Effect:
+        """The most that any attempt may have done outside."""
+        seen = {attempt.effect for attempt in self.record.attempts}
+        return "unknown" if "unknown" in seen else "done" if "done" in seen else "none"
+
+
+def priced(usage: e.Usage, target: Target) -> e.Usage:
+    """Tokens in money, by the target's prices, unless the step has told the cost itself."""
+    if usage.cost_usd or not (target.input_usd_per_million or target.output_usd_per_million):
+        return usage
+    cost_usd = (
+        usage.input_tokens * target.input_usd_per_million
+        + usage.output_tokens * target.output_usd_per_million
+    ) / 1e6
+    return e.Usage(usage.input_tokens, usage.output_tokens, cost_usd)
+
+
+def _cleaned(value: Any, clean: Callable[[str], str], depth: int) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if depth < 8 and isinstance(value, dict):
+        return {name: _cleaned(each, clean, depth + 1) for name, each in value.items()}
+    if depth < 8 and isinstance(value, list | tuple):
+        return [_cleaned(each, clean, depth + 1) for each in value]
+    return value if value is None or isinstance(value, bool | int | float) else clean(str(value))

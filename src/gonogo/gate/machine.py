@@ -1,0 +1,390 @@
+"""`advance`: one event in, decisions and the next command out. Pure: the same events give the same call (B10).
+
+Handlers and rules are here; where a call goes next (which target, when, or not at all) is in `going.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from gonogo.errors import Bug
+from gonogo.gate import commands as c
+from gonogo.gate import decisions as d
+from gonogo.gate import events as e
+from gonogo.gate import going, lifecycle
+from gonogo.gate.policy import Policy, Rule
+from gonogo.gate.rules import Entry, Found, is_data, look
+from gonogo.gate.scopes import reads_of, scope_of
+from gonogo.gate.state import State, Turn
+from gonogo.gate.taxonomy import row_of
+from gonogo.gate.verdicts import by_taxonomy
+
+
+class Step(NamedTuple):
+    """What one event led to. All commands but the last need no answer."""
+
+    decisions: list[d.AnyDecision]
+    commands: list[c.Command]
+
+
+def begin(policy: Policy, event: e.Began) -> State:
+    """The state of a call that is about to begin, to be advanced by this same event."""
+    return State(policy, event)
+
+
+def advance(policy: Policy, state: State, event: e.AnyEvent) -> Step:
+    """Decide what an event means. Changes `state` in place. Raises Bug when the gate breaks a rule of its own."""
+    turn = Turn(policy, state, event.at)
+    _HANDLERS[type(event)](turn, event)
+    return Step(turn.decisions, turn.commands)
+
+
+def replay(policy: Policy, events: Iterable[e.AnyEvent]) -> list[d.AnyDecision]:
+    """Decide a recorded call again, with this policy or another one; stops where the events no longer fit.
+
+    Under the recorded policy the decisions are the recorded ones. Under another policy the first decision that
+    differs tells what would have been otherwise.
+    """
+    state: State | None = None
+    decisions: list[d.AnyDecision] = []
+    expected: tuple[type, ...] = (e.Began,)
+    for event in events:
+        if not isinstance(event, (*expected, e.Cancelled)):
+            break
+        if state is None:
+            assert isinstance(event, e.Began)
+            state = begin(policy, event)
+        step = advance(policy, state, event)
+        decisions += step.decisions
+        expected = _ANSWERS[type(step.commands[-1])] if step.commands else ()
+    return decisions
+
+
+_ANSWERS: dict[type, tuple[type, ...]] = {
+    c.Judge: (e.Judged,),
+    c.Admit: (e.Admitted, e.Refused),
+    c.StartAttempt: (e.Answered,),
+    c.StartFallback: (e.Answered,),
+    c.Wait: (e.Waited,),
+    c.Return: (),
+    c.Raise: (),
+}
+
+
+# --- events
+
+
+def _began(turn: Turn, event: e.Began) -> None:
+    state = turn.state
+    for name, reason in state.out.items():
+        turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, reason))
+    first = next((index for index in state.order if state.fits(index)), None)
+    if first is None:
+        going.fail(turn, "misconfigured", "no-target", "before", "no target can serve this call")
+    else:
+        propose(turn, first)
+
+
+def propose(turn: Turn, index: int) -> None:
+    """A target is to be called next, if guards, `before` rules, breaker and budgets let it."""
+    state, rules = turn.state, turn.policy.before
+    if state.status != lifecycle.BEFORE:
+        state.move(lifecycle.BEFORE)
+    state.candidate = index
+    if going.stopped_before(turn, index):
+        return
+    if not rules:
+        going.admit(turn)
+    else:
+        _judge(turn, "before", rules)
+
+
+def _judge(turn: Turn, phase: str, rules: tuple[Rule, ...], start: int = 0, only: str | None = None) -> None:
+    scope = scope_of(turn.state, turn.at, phase)
+    turn.state.judging = phase
+    if is_data(rules):
+        _decided(turn, look(rules, scope, start=start, only=only))
+    else:
+        turn.commands.append(c.Judge(phase, scope, start, only))
+
+
+def _judged(turn: Turn, event: e.Judged) -> None:
+    chosen = next((entry.index for entry in event.entries if entry.result == "matched"), None)
+    error = next((entry.error for entry in event.entries if entry.error), None)
+    _decided(turn, Found(chosen, event.entries, error))
+
+
+def _decided(turn: Turn, found: Found) -> None:
+    phase, turn.state.judging = turn.state.judging, ""
+    if found.error is not None and turn.policy.strict:
+        _record(turn, phase, found.entries, None, "fail-fast", "fail-fast")
+        going.fail(turn, "misconfigured", "rule-error", phase, found.error)
+    elif phase == "before":
+        _before(turn, found)
+    elif phase == "after":
+        _after(turn, found.chosen, found.entries)
+    else:
+        _second_look(turn, found)
+
+
+def _before(turn: Turn, found: Found) -> None:
+    state = turn.state
+    rule = None if found.chosen is None else turn.policy.before[found.chosen]
+    verb = rule.then if rule else "continue"
+    _record(turn, "before", found.entries, found.chosen, verb, verb)
+    if rule is None or verb == "continue":
+        going.admit(turn)
+    elif verb == "skip-target":
+        name = turn.policy.targets[state.candidate].name
+        state.out[name] = rule.named
+        turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, f"rule: {rule.named}"))
+        state.current = state.candidate
+        _move_on(turn, f"{name} is skipped")
+    elif verb == "wait":
+        _pause(turn, rule)
+    else:
+        going.fail(turn, "pre-check", rule.kind or "pre-check-failed", "before", rule.named)
+
+
+def _pause(turn: Turn, rule: Rule) -> None:
+    """A rule before the attempt wants to wait; what can't be waited ends the call."""
+    wait_s = 1.0 if rule.wait_s is None else rule.wait_s
+    refusal = going.wait(turn, turn.state.candidate, wait_s, rule.named)
+    if refusal is not None:
+        going.blocked(turn, refusal, "wait", "before")
+
+
+def _admitted(turn: Turn, event: e.Admitted) -> None:
+    _breaker(turn, event.change)
+    going.start(turn, probe=event.probe)
+
+
+def _refused(turn: Turn, event: e.Refused) -> None:
+    state = turn.state
+    _breaker(turn, event.change)
+    name = turn.policy.targets[state.candidate].name
+    if event.by == "budget":
+        block = going.Block("budget", event.reason, "budget", "budget-exceeded")
+        going.blocked(turn, block, "call", "admission")
+    elif event.by == "ratio":
+        turn.decisions.append(d.GuardBlocked(turn.offset_ms, "share of retries", "call", event.reason))
+        _exhausted(turn, "budget", "budget-exceeded")
+    else:
+        until_ms = state.offset_ms(event.until_at)
+        turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, event.reason, until_ms))
+        state.refused[state.candidate] = event.until_at
+        state.current = state.candidate
+        _move_on(turn, f"{name} is {event.reason}")
+
+
+def _waited(turn: Turn, event: e.Waited) -> None:
+    turn.decisions.append(d.WaitEnded(turn.offset_ms))
+    propose(turn, turn.state.candidate)
+
+
+def _answered(turn: Turn, event: e.Answered) -> None:
+    state = turn.state
+    if state.status == lifecycle.FALLING_BACK:
+        _fallback_answered(turn, event)
+        return
+    state.move(lifecycle.AFTER)
+    _absorb(turn, event)
+    rules = turn.policy.after
+    if rules:
+        _judge(turn, "after", rules)
+    elif event.failure is None:
+        going.finish(turn)
+    else:
+        _after(turn, None, ())
+
+
+def _absorb(turn: Turn, event: e.Answered) -> None:
+    """Facts of an attempt into the state and the record."""
+    state, failure, target = turn.state, event.failure, turn.state.target
+    state.last, state.failure = event, failure
+    if event.usage is not e.NOTHING_USED:
+        state.used = state.used + event.usage
+    state.delivered = state.delivered or event.delivered
+    ended = d.AttemptEnded(
+        turn.offset_ms, state.number, target.name, turn.at - state.attempt_at, failure, event.usage, event.effect,
+        event.delivered, event.held, event.chunks, event.digest, event.validation, event.integrity,
+    )  # fmt: skip
+    state.attempts.append(ended)
+    turn.decisions.append(ended)
+    _breaker(turn, event.change)
+    if failure is None:
+        state.unclear = None
+        return
+    seen = (state.current, failure.kind)
+    state.kinds[seen] = state.kinds.get(seen, 0) + 1
+    if event.validation is not None:
+        state.validation_errors.append(event.validation)
+    if state.began.effects == "mutates" and event.effect != "none":
+        state.unclear = state.current
+    if row_of(failure.kind).counting == "isolate":
+        state.out[target.name] = failure.kind
+
+
+def _after(turn: Turn, chosen: int | None, entries: tuple[Entry, ...]) -> None:
+    """What rules or the taxonomy want; then what guards, targets and time make of it."""
+    state = turn.state
+    rule = None if chosen is None else turn.policy.after[chosen]
+    state.spoke = len(turn.policy.after) if chosen is None else chosen
+    wanted = rule.then if rule else by_taxonomy(state)
+    if wanted in ("ok", "fail-fast"):
+        _record(turn, "after", entries, chosen, wanted, wanted)
+        going.settle(turn, wanted, rule)
+        return
+    plan = going.plan(turn, wanted, rule)
+    _record(turn, "after", entries, chosen, wanted, plan.did, plan.blocked_by, plan.target)
+    if plan.block is not None and not plan.block.exhausts:
+        going.blocked(turn, plan.block, wanted, "after")
+        return
+    if plan.block is not None:
+        turn.decisions.append(d.GuardBlocked(turn.offset_ms, plan.block.guard, wanted, plan.block.detail))
+    going.prepare_next(turn, plan, rule)
+    if plan.did == "retry":
+        _again(turn, plan)
+    elif plan.target is not None:
+        going.switch(turn, plan.target)
+        propose(turn, plan.target)
+    elif plan.did == "fallback":
+        going.fall_back(turn)
+    else:
+        category, kind = (plan.block.category, plan.block.kind) if plan.block else ("", "")
+        _exhausted(turn, category, "" if category == "exhausted" else kind)
+
+
+def _again(turn: Turn, plan: going.Plan) -> None:
+    if plan.wait_s <= 0:
+        propose(turn, turn.state.current)
+        return
+    refusal = going.wait(turn, turn.state.current, plan.wait_s, plan.reason)
+    if refusal is not None:
+        going.blocked(turn, refusal, "retry", "after")
+
+
+def _move_on(turn: Turn, reason: str) -> None:
+    """The target at hand won't do: the next one, or back to one that is worth waiting for, or none."""
+    state = turn.state
+    others = state.others()
+    if others:
+        going.switch(turn, others[0])
+        propose(turn, others[0])
+    elif state.stay is not None:
+        index, until_at = state.stay
+        state.stay = None
+        refusal = going.wait(turn, index, until_at - turn.at, reason)
+        if refusal is not None:
+            _exhausted(turn, refusal.category, refusal.kind)
+    elif not going.wait_for_breaker(turn):
+        if state.forced and state.candidate in state.refused:
+            state.forced = False
+            _exhausted(turn)
+        elif (probe := going.forced_probe(turn)) is not None:
+            propose(turn, probe)
+        else:
+            _exhausted(turn)
+
+
+def _exhausted(turn: Turn, category: str = "", kind: str = "") -> None:
+    """No way on: the fallback once, if its rules say so or there are none; else the end (B17)."""
+    going.note_refusals(turn)
+    if not going.may_fall_back(turn):
+        going.give_up(turn, category, kind)
+    elif all(rule.then != "fallback" for rule in turn.policy.after):
+        going.fall_back(turn)
+    else:
+        start = turn.state.spoke + 1 if turn.state.called is not None else 0
+        _judge(turn, "fallback", turn.policy.after, start, "fallback")
+
+
+def _second_look(turn: Turn, found: Found) -> None:
+    did = "fail-fast" if found.chosen is None else "fallback"
+    _record(turn, "exhausted", found.entries, found.chosen, did, did)
+    if found.chosen is None:
+        going.give_up(turn, "", "")
+    else:
+        going.fall_back(turn)
+
+
+def _fallback_answered(turn: Turn, event: e.Answered) -> None:
+    """Its failure ends the call; no target is called because of it (B18)."""
+    state = turn.state
+    state.used = state.used + event.usage
+    latency_s = turn.at - state.attempt_at
+    turn.decisions.append(
+        d.FallbackEnded(turn.offset_ms, state.number + 1, latency_s, event.failure, event.usage)
+    )
+    ended = d.AttemptEnded(
+        turn.offset_ms, state.number + 1, "fallback", latency_s, event.failure, event.usage, event.effect,
+        event.delivered, event.held, event.chunks, event.digest, event.validation,
+    )  # fmt: skip
+    state.attempts.append(ended)
+    if event.failure is None:
+        state.last, state.failure = event, None
+        going.finish(turn, "fallback")
+    else:
+        going.fail(turn, "exhausted", event.failure.kind, "fallback", "the fallback failed, too")
+
+
+def _cancelled(turn: Turn, event: e.Cancelled) -> None:
+    state = turn.state
+    _breaker(turn, event.change)
+    state.used = state.used + event.usage
+    going.end(turn, "cancelled", kind="cancelled")
+
+
+def _breaker(turn: Turn, change: Any) -> None:
+    if change is not None:
+        turn.decisions.append(d.BreakerChanged(turn.offset_ms, change))
+
+
+def _record(
+    turn: Turn,
+    phase: str,
+    entries: tuple[Entry, ...],
+    chosen: int | None,
+    wanted: str,
+    did: str,
+    blocked_by: str | None = None,
+    to: int | None = None,
+) -> None:
+    """The decision, with what it stands on (E.10)."""
+    state, policy = turn.state, turn.policy
+    rules = policy.before if phase == "before" else policy.after
+    rule = None if chosen is None else rules[chosen]
+    index = state.candidate if phase == "before" else state.current
+    turn.decisions.append(
+        d.RuleDecided(
+            turn.offset_ms,
+            state.number,
+            phase,
+            wanted,
+            did,
+            chosen,
+            rule.named if rule else "",
+            rule.kind if rule else "",
+            blocked_by,
+            entries,
+            reads_of(state, entries) if entries else (),
+            state.failure,
+            policy.targets[index].name,
+            None if to is None else policy.targets[to].name,
+            state.budget(turn.at),
+        )
+    )
+
+
+_HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
+    e.Began: _began,
+    e.Judged: _judged,
+    e.Admitted: _admitted,
+    e.Refused: _refused,
+    e.Answered: _answered,
+    e.Waited: _waited,
+    e.Cancelled: _cancelled,
+}
+
+__all__ = ["Bug", "Step", "advance", "begin", "replay"]

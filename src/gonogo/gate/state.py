@@ -1,0 +1,186 @@
+"""What a gate call knows: owned by the core, changed by nobody else. Everything in it follows from the events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gonogo.errors import Bug
+from gonogo.gate import lifecycle
+from gonogo.gate.decisions import AnyDecision, AttemptEnded, Budget
+from gonogo.gate.events import NOTHING_USED, Answered, Began, Carried, Usage
+from gonogo.gate.policy import Policy, Target
+from gonogo.gate.signals import Classification
+
+FALLBACK = "fallback"
+
+
+class State:
+    """One call. `current` is the target at hand, `candidate` the one proposed next (places in the policy's list)."""
+
+    __slots__ = (
+        "attempt_at",
+        "attempts",
+        "began",
+        "called",
+        "candidate",
+        "current",
+        "cycle",
+        "deadline_at",
+        "delivered",
+        "failure",
+        "fallbacks",
+        "feedback",
+        "forced",
+        "judging",
+        "kinds",
+        "last",
+        "number",
+        "order",
+        "out",
+        "per_target",
+        "policy",
+        "refused",
+        "resume",
+        "spoke",
+        "start_at",
+        "status",
+        "stay",
+        "unclear",
+        "used",
+        "validation_errors",
+        "waits",
+    )
+
+    def __init__(self, policy: Policy, began: Began) -> None:
+        carried = began.carried or Carried()
+        self.policy = policy
+        self.began = began
+        self.start_at = began.at - carried.elapsed_s
+        self.deadline_at = self.start_at + policy.bounds.deadline_s
+        if began.deadline_at is not None:
+            self.deadline_at = min(self.deadline_at, began.deadline_at)
+        self.status = lifecycle.BEFORE
+        self.order = _order(policy, began.first)
+        self.current = self.candidate = self.order[0]
+        self.called: int | None = None
+        self.cycle = 1
+        self.number = carried.attempts
+        self.per_target = dict(carried.per_target)
+        self.out = {**began.unfit, **carried.out} if began.unfit or carried.out else {}
+        self.refused: dict[int, float] = {}
+        self.used = carried.used
+        self.validation_errors = list(carried.validation_errors)
+        self.fallbacks = carried.fallbacks
+        self.unclear = _index_of(policy, carried.unclear)
+        self.waits = 0
+        self.stay: tuple[int, float] | None = None
+        self.kinds: dict[tuple[int, str], int] = {}
+        self.failure: Classification | None = None
+        self.last: Answered | None = None
+        self.spoke = -1
+        self.attempt_at = began.at
+        self.attempts: list[AttemptEnded] = []
+        self.delivered = False
+        self.feedback: str | None = None
+        self.resume = False
+        self.forced = False
+        self.judging = ""
+
+    @property
+    def target(self) -> Target:
+        """The target at hand."""
+        return self.policy.targets[self.current]
+
+    def move(self, status: str) -> None:
+        """Change the status. Raises Bug on a move that the table doesn't list."""
+        if status not in lifecycle.MOVES[self.status]:
+            story = "; ".join(attempt.sentence() for attempt in self.attempts)
+            raise Bug(f"a gate call can't go from {self.status} to {status} (so far: {story or 'nothing'})")
+        self.status = status
+
+    def offset_ms(self, at: float) -> float:
+        """Milliseconds since the call's start, to the microsecond."""
+        return round((at - self.start_at) * 1000, 3)
+
+    def budget(self, at: float) -> Budget:
+        """How much of the bounds is used."""
+        used = self.used
+        return Budget(
+            self.number, used.input_tokens + used.output_tokens, used.cost_usd, round(at - self.start_at, 6)
+        )
+
+    def made_on(self, index: int) -> int:
+        """Attempts on a target."""
+        return self.per_target.get(self.policy.targets[index].name, 0)
+
+    def carried(self, at: float) -> Carried:
+        """What a resume must go on with."""
+        unclear = None if self.unclear is None else self.policy.targets[self.unclear].name
+        return Carried(
+            self.number,
+            dict(self.per_target),
+            at - self.start_at,
+            self.used,
+            {name: reason for name, reason in self.out.items() if name not in self.began.unfit},
+            tuple(self.validation_errors),
+            self.fallbacks,
+            unclear,
+        )
+
+    def fits(self, index: int) -> bool:
+        """Whether a target may serve this call at all: not out, not short of attempts, fit for what went wrong."""
+        policy = self.policy
+        target = policy.targets[index]
+        if target.name in self.out or self.made_on(index) >= policy.bounds.attempts_per_target:
+            return False
+        if self.resume_needed() and "prefill" not in target.capabilities:
+            return False
+        if self.failure is not None and self.failure.kind == "context-too-long":
+            failed_on = policy.targets[self.current if self.called is None else self.called]
+            return (target.window_tokens or 0) > (failed_on.window_tokens or 0)
+        return True
+
+    def resume_needed(self) -> bool:
+        """Whether the next attempt has to go on from what the consumer already has."""
+        return self.delivered and self.policy.mode == "continue"
+
+    def others(self) -> list[int]:
+        """Targets to move on to, best first: those behind the one at hand, then a new cycle if the policy has more."""
+        place = self.order.index(self.current)
+        behind = [index for index in self.order[place + 1 :] if self.fits(index)]
+        if not behind and self.cycle < self.policy.bounds.cycles:
+            return [index for index in self.order[:place] if self.fits(index)]
+        return behind
+
+
+def _order(policy: Policy, first: int) -> tuple[int, ...]:
+    """Tiers, then the list's order; a last good target comes before its tier's others (F8)."""
+    if len(policy.targets) == 1:
+        return (0,)
+    targets = policy.targets
+    return tuple(sorted(range(len(targets)), key=lambda index: (targets[index].tier, index != first, index)))
+
+
+def _index_of(policy: Policy, name: str | None) -> int | None:
+    return next((index for index, target in enumerate(policy.targets) if target.name == name), None)
+
+
+class Turn:
+    """What one event leads to: decisions and commands, collected."""
+
+    __slots__ = ("at", "commands", "decisions", "policy", "state")
+
+    def __init__(self, policy: Policy, state: State, at: float) -> None:
+        self.policy = policy
+        self.state = state
+        self.at = at
+        self.decisions: list[AnyDecision] = []
+        self.commands: list[Any] = []
+
+    @property
+    def offset_ms(self) -> float:
+        """When this is, in the record's terms."""
+        return self.state.offset_ms(self.at)
+
+
+__all__ = ["FALLBACK", "NOTHING_USED", "State", "Turn", "Usage"]

@@ -1,0 +1,315 @@
+"""The face that gives pieces: hands them on as the mode says; when a stream ends badly, starts again, or doesn't.
+
+A piece counts as delivered when the consumer has it (F11). Timers run only while the far side is waited for, never
+while the consumer thinks (F13). What one attempt has given is in `pieces.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any
+
+import anyio
+
+from gonogo.gate import commands as c
+from gonogo.gate import events as e
+from gonogo.gate.calling import fallback
+from gonogo.gate.calls import CLOSE_S_MAX, Call, priced
+from gonogo.gate.nesting import AROUND
+from gonogo.gate.pieces import Pieces
+from gonogo.gate.record import CallRecord
+from gonogo.gate.signals import Classification, classify
+from gonogo.gate.step import Answer, StreamReset
+
+
+class GateStream(AsyncIterator[Any]):
+    """The pieces of one call, in order; in mode restart a StreamReset among them voids those before it.
+
+    Leave it through `async with`, or `aclose`, when you stop before its end: that closes the far side at once.
+    `answer` is there when it has ended well, `record` always.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._ready: deque[tuple[Any, bool]] = deque()
+        self._commands: list[c.Command] = []
+        self._source: AsyncIterator[Any] | None = None
+        self._command: c.StartAttempt | None = None
+        self._pieces = Pieces()
+        self._begun = False
+        self._last = False
+        self._over = False
+        self._spent_s = 0.0
+        self._started_at = 0.0
+        self._earlier = ""
+        self.answer: Answer | None = None
+
+    @property
+    def record(self) -> CallRecord:
+        """The call's record, growing."""
+        return self._call.record
+
+    def __aiter__(self) -> GateStream:
+        return self
+
+    async def __aenter__(self) -> GateStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def __anext__(self) -> Any:
+        """The next piece. Raises GateError, or whatever cancelled it, unchanged."""
+        if self._over:
+            raise StopAsyncIteration
+        try:
+            while not self._ready:
+                if self._last:
+                    self._over = True
+                    raise StopAsyncIteration
+                await self._go_on()
+        except StopAsyncIteration:
+            raise
+        except BaseException:
+            self._over = True
+            await self._abandon()
+            raise
+        piece, content = self._ready.popleft()
+        if content:
+            self._pieces.delivered = True
+        return piece
+
+    async def aclose(self) -> None:
+        """Stop: the far side is closed at once, and what was used is billed (F16)."""
+        if self._over and self._source is None and self.record.outcome is not None:
+            return
+        self._over = True
+        if self._source is not None and self._pieces.complete:
+            await self._ended_early()
+        await self._abandon()
+
+    def __del__(self) -> None:
+        if self._begun and not self._over and self.record.outcome is None:
+            warnings.warn(
+                f"a stream of {self.record.step} was left open; use async with", ResourceWarning, stacklevel=2
+            )
+
+    # --- one turn
+
+    async def _go_on(self) -> None:
+        """Wait for a piece, or do what the core says."""
+        if self._source is not None:
+            await self._pull()
+            return
+        if not self._begun:
+            self._begun = True
+            self._commands = self._call.begin()
+        command = self._commands.pop(0)
+        if isinstance(command, c.ResetStream):
+            self._reset(command)
+        elif isinstance(command, c.StartAttempt):
+            await self._open(command)
+        elif isinstance(command, c.StartFallback):
+            await self._fall_back(command)
+        elif isinstance(command, c.Return):
+            self._let_out(command)
+        elif isinstance(command, c.Raise):
+            self._call.partial = self._earlier or self._pieces.text() or None
+            raise self._call.raised(command)
+        else:
+            self._commands = self._call.feed(await self._call.answer(command))
+
+    def _reset(self, command: c.ResetStream) -> None:
+        self._ready.append((StreamReset(command.attempt, command.discarded_chars, command.reason), False))
+        self._earlier = ""
+
+    async def _open(self, command: c.StartAttempt) -> None:
+        call = self._call
+        call.partial = self._earlier if command.resume else None
+        attempt = call.attempt(command)
+        self._command = command
+        self._pieces = Pieces(self._earlier if command.resume else "")
+        self._spent_s = 0.0
+        self._started_at = call.gate.clock.now()
+        stream = call.step.stream
+        assert stream is not None
+        token = AROUND.set(call.within)
+        try:
+            self._source = stream(attempt).__aiter__()
+        except Exception as error:  # noqa: BLE001 - whatever a step raises is classified; the record has it
+            await self._failed(call.failed(error))
+        finally:
+            AROUND.reset(token)
+
+    async def _pull(self) -> None:
+        """One piece from the far side, within the timer that is due first."""
+        call, source, pieces = self._call, self._source, self._pieces
+        assert source is not None
+        assert self._command is not None
+        clock = call.gate.clock
+        limit_s, kind = self._limit(clock.now())
+        token = AROUND.set(call.within)
+        came = False
+        raw: Any = None
+        before = clock.now()
+        try:
+            with clock.limit(limit_s):
+                raw = await source.__anext__()
+                came = True
+        except StopAsyncIteration:
+            await self._exhausted()
+            return
+        except Exception as error:  # noqa: BLE001 - as above
+            await self._failed(call.failed(error))
+            return
+        finally:
+            AROUND.reset(token)
+            self._spent_s += clock.now() - before
+        if not came:
+            await (self._complete() if pieces.complete else self._failed(call.timed_out(self._command, kind)))
+            return
+        await self._take(raw)
+
+    def _limit(self, now: float) -> tuple[float, str]:
+        """The timer due first and its meaning: tail, first token, idle gap, the attempt's total, the deadline."""
+        assert self._command is not None
+        timers, pieces = self._call.policy.timers, self._pieces
+        gap = (timers.tail_s, "tail") if pieces.complete else (timers.idle_s, "timeout-idle")
+        if not pieces.content and not pieces.complete:
+            gap = (timers.first_token_s - self._spent_s, "timeout-first-token")
+        total_s = timers.attempt_s - self._spent_s
+        left_s = self._call.state.deadline_at - now
+        total = min(total_s, left_s)
+        return gap if gap[0] < total else (max(total, 0.0), "timeout-total")
+
+    async def _take(self, raw: Any) -> None:
+        """A piece: count it, hold it or hand it on."""
+        call, pieces = self._call, self._pieces
+        chunk = call.step.chunk(raw)
+        if chunk.error is not None:
+            signal = chunk.error
+            kind = (
+                "malformed-stream"
+                if signal.kind is None and signal.status is None and not signal.codes
+                else signal.kind
+            )
+            call.error = None
+            await self._failed(classify(signal, call.step.tests) if kind != "malformed-stream" else call.of_kind(
+                kind, call.clean(signal.message) or "the far side told of an error"))  # fmt: skip
+            return
+        content = pieces.add(chunk)
+        if not chunk.bad:
+            pieces.held.append((raw, content))
+        if self._may_show():
+            self._ready.extend(pieces.held)
+            pieces.held.clear()
+        if chunk.end:
+            await self._complete()
+
+    def _may_show(self) -> bool:
+        """Whether the mode lets the consumer have what is held (F.4)."""
+        mode, pieces = self._call.policy.mode, self._pieces
+        if mode == "hold-until-valid":
+            return False
+        if mode == "sentence-hold":
+            return pieces.characters >= self._call.policy.hold_characters
+        return mode in ("pass-through", "restart", "continue") or pieces.content
+
+    # --- how an attempt ends
+
+    async def _exhausted(self) -> None:
+        """Nothing more comes; that is an end only if the far side said so, or never says so (F12)."""
+        pieces, step = self._pieces, self._call.step
+        if pieces.complete or (step.ends == "exhaustion" and not pieces.bad):
+            await self._complete()
+        elif pieces.bad:
+            await self._failed(
+                self._call.of_kind("malformed-stream", "pieces were unreadable and no end came")
+            )
+        else:
+            await self._failed(self._call.of_kind("truncated-stream", "the stream ended without an end"))
+
+    async def _complete(self) -> None:
+        await self._close()
+        failure, wrong = self._judged()
+        await self._answered(failure, wrong)
+
+    def _judged(self) -> tuple[Classification | None, str | None]:
+        """A clean end is a good answer if there is content, the finish is a good one, and the validator agrees."""
+        call, pieces = self._call, self._pieces
+        found = pieces.finish_failure(call.step.tests)
+        if found is not None:
+            call.error = None
+            return found, None
+        if not pieces.content:
+            return call.of_kind("empty-response", "no content came"), None
+        call.value = pieces.text()
+        return call.judged(call.value)
+
+    async def _failed(self, failure: Classification) -> None:
+        await self._close()
+        await self._answered(failure, None)
+
+    async def _answered(self, failure: Classification | None, wrong: str | None) -> None:
+        call, pieces = self._call, self._pieces
+        now = call.gate.clock.now()
+        text = pieces.text()
+        continuable = call.step.continuable
+        event = e.Answered(
+            now, failure, priced(pieces.usage, call.state.target), "done",
+            pieces.delivered or any(content for _, content in self._ready), pieces.characters, pieces.count,
+            pieces.digest(), wrong, call.view(text) if failure is None else None, pieces.integrity(),
+            bool(continuable is not None and failure is not None and not pieces.tool and continuable(text)),
+        )  # fmt: skip
+        if failure is not None:
+            self._earlier = text if event.delivered else ""
+            if not event.delivered:
+                call.partial = text or None
+        self._commands = await call.ended(event, now - self._started_at)
+
+    def _let_out(self, command: c.Return) -> None:
+        """The core lets the answer out: what is still held goes too."""
+        call, pieces = self._call, self._pieces
+        if command.partial:
+            call.value = pieces.text()
+        self._ready.extend(pieces.held)
+        pieces.held.clear()
+        self.answer = call.returned(command)
+        self._last = True
+
+    async def _fall_back(self, command: c.StartFallback) -> None:
+        """The fallback's answer is one piece."""
+        event, value = await fallback(self._call, command)
+        self._pieces = Pieces()
+        self._call.value = value
+        if event.failure is None:
+            self._pieces.held.append((value, True))
+        self._commands = await self._call.ended(event, 0.0, of_target=False)
+
+    async def _ended_early(self) -> None:
+        """The consumer stopped after the far side had said its last word: that is a success (B32)."""
+        await self._close()
+        await self._answered(None, None)
+        self._commands = []
+
+    async def _abandon(self) -> None:
+        """Nobody wants the rest."""
+        await self._close()
+        await self._call.cancelled(priced(self._pieces.usage, self._call.state.target))
+
+    async def _close(self) -> None:
+        """Close the far side, whatever is cancelled around us, and don't wait long for it."""
+        source, self._source = self._source, None
+        close = getattr(source, "aclose", None)
+        if close is None:
+            return
+        with anyio.CancelScope(shield=True), self._call.gate.clock.limit(CLOSE_S_MAX):
+            try:
+                await close()
+            except Exception as error:  # noqa: BLE001 - what a step's clean-up raises can't change what it gave
+                self._call.note(f"closing the stream failed: {type(error).__name__}: {error}")
