@@ -125,6 +125,23 @@ def test_runs_are_listed_newest_first(gonogo: Gonogo, tmp_path: Path) -> None:
     assert len(gonogo("runs", "--limit", "1", "--format", "json").json) == 1
 
 
+def test_runs_are_listed_from_the_ends_of_their_journals(gonogo: Gonogo, tmp_path: Path) -> None:
+    """What lies between is left to show; where an end is damaged the whole is read, and its line is named."""
+    write(tmp_path, "a: {type: noop}\nb: {type: noop, depends_on: a}")
+    gonogo("run", "--event", "manual")
+    whole = gonogo("runs", "--format", "json").json
+    journal = next((tmp_path / ".gonogo" / "runs").glob("*/journal.jsonl"))
+    first, *between, last = journal.read_bytes().splitlines(keepends=True)
+    assert between
+    assert whole[0]["records"] == len(between) + 2
+    journal.write_bytes(first + b"".join(b"x" + line[1:] for line in between) + last)
+    assert gonogo("runs", "--format", "json").json == whole
+    assert gonogo("show", "last").code != 0
+    journal.write_bytes(first + b"".join(between) + b"x" + last[1:])
+    (listed,) = gonogo("runs", "--format", "json").json
+    assert f"line {len(between) + 2} is damaged" in listed["problem"]
+
+
 def test_show_takes_an_id_a_beginning_or_last(gonogo: Gonogo, tmp_path: Path) -> None:
     """In every format, and the decisions with their values."""
     write(tmp_path, "a: {type: noop, if: 'filesCount > 5'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -30,22 +31,38 @@ def view_run(
 
     Raises JournalError, as the view does when it is asked for counts.
     """
+    from gonogo.journal.questions import asked
+
+    runs = runs_in(options or Options())
+    view, notes = (_ended_here(runs, state), ()) if state is not None else _read(runs, run_id)
+    return replace(view, waiting=tuple(asked(runs, run_id, view.waiting))), notes
+
+
+def _ended_here(runs: Runs, state: State) -> RunView:
+    from gonogo.journal.view import view_of
+
+    return view_of(state, lambda: runs.glimpses(state.run_id))
+
+
+def _read(runs: Runs, run_id: str) -> tuple[RunView, tuple[str, ...]]:
+    """What is written meanwhile isn't counted either."""
     from gonogo.journal.restoring import state_of
     from gonogo.journal.view import view_of
 
-    runs = runs_in(options or Options())
-    if state is not None:
-        return view_of(state, lambda: runs.glimpses(run_id)), ()
     reading = runs.records(run_id)
     state = state_of(reading)
-    count = reading.count
-    return view_of(state, lambda: islice(runs.glimpses(run_id), count)), reading.notes
+    return view_of(state, lambda: islice(runs.glimpses(run_id), reading.count)), reading.notes
 
 
 def list_runs(options: Options | None = None) -> list[Summary]:
     """All runs, the newest last; those that can't be read say why. Raises JournalError for the folder."""
     runs = runs_in(options or Options())
     return [_summary(runs, run_id) for run_id in runs.ids()]
+
+
+def has_ended(run_id: str, options: Options | None = None) -> bool:
+    """Whether the last thing that is known of a run is its end, be it that it was cancelled."""
+    return _summary(runs_in(options or Options()), run_id).verdict in ("GO", "NO-GO")
 
 
 def find_run(name: str, options: Options | None = None) -> str:
@@ -68,6 +85,26 @@ def _beginning(ids: list[str], name: str) -> list[str]:
 
 
 def _summary(runs: Runs, run_id: str) -> Summary:
+    """From the ends of its journal; from all of it where those can't be understood, or where it is no file."""
+    from gonogo.journal.jsonl import JsonlRuns
+    from gonogo.journal.listing import summary
+
+    told = summary(runs, run_id) if isinstance(runs, JsonlRuns) else None
+    if told is None or told.status == "unreadable":
+        return _summary_of_all(runs, run_id)
+    return Summary(
+        run_id,
+        verdict=told.status if told.status in ("GO", "NO-GO", "HOLD") else None,
+        name=told.workflow,
+        event=told.event,
+        started_at=told.started_at_ms / 1000,
+        last_at=told.last_at_ms / 1000,
+        records=told.records,
+        parent=told.parent,
+    )
+
+
+def _summary_of_all(runs: Runs, run_id: str) -> Summary:
     try:
         records = runs.read(run_id).records
     except JournalError as problem:

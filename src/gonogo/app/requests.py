@@ -7,9 +7,12 @@ from dataclasses import replace
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking, go_on_async
 from gonogo.core import lifecycle
+from gonogo.core.decisions import Finished
 from gonogo.core.events import AnswerGiven, CancelAsked, RunStarted
+from gonogo.core.state import State
 from gonogo.errors import RunLocked, UsageError
 from gonogo.hosts.base import RunResult
+from gonogo.hosts.local import result_of
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Request, Runs
 
@@ -23,7 +26,7 @@ def answer_run(
     A step that waits for a child run takes the answer to where the child waits; `child.step` names a step of it.
 
     Raises:
-        UsageError: the step waits for nothing.
+        UsageError: the step waits for nothing, or the run is over.
         JournalError, RunLocked, SandboxError, Bug: as `resume_run`.
     """
     return blocking(lambda: answer_run_async(run_id, step, text, scope=scope, by=by, options=options))
@@ -43,7 +46,8 @@ async def answer_run_async(
 
 
 def cancel_run(run_id: str, *, by: str = "", options: Options | None = None) -> RunResult | None:
-    """Cancel a run. One that another process runs is told to (None is returned); any other is ended here.
+    """Cancel a run. One that another process runs is told to (None is returned); any other is ended here; one that is
+    over, or was cancelled before, stays as it is.
 
     Raises:
         JournalError, SandboxError, Bug: as `resume_run`.
@@ -55,6 +59,9 @@ async def cancel_run_async(run_id: str, *, by: str = "", options: Options | None
     """As `cancel_run`."""
     options = options or Options()
     runs = runs_in(options)
+    state = state_of(runs.records(run_id))
+    if _end_of(state) is not None:
+        return result_of(state)
     return await _ask_of(runs, run_id, CancelAsked(by=by), options)
 
 
@@ -76,35 +83,57 @@ async def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -
         return None
 
 
-def _waiting_place(runs: Runs, run_id: str, step: str, scope: str) -> tuple[str, str, str]:
-    """The run, step and scope an answer is for: through workflow steps to where somebody waits."""
-    state = state_of(runs.read(run_id).records)
+def _end_of(state: State) -> Finished | None:
+    """The end of a run that nobody is at work on and nothing is waited for in."""
+    return state.finished if state.finished is not None and not state.finished.parked else None
+
+
+def _waiting_place(
+    runs: Runs, run_id: str, step: str, scope: str, seen: frozenset[str] = frozenset()
+) -> tuple[str, str, str]:
+    """The run, step and scope an answer is for: through workflow steps (`seen` so far) to where somebody waits."""
+    state = state_of(runs.records(run_id))
     outer, _, inner = step.partition(".") if step not in state.nodes else (step, "", "")
     node = state.nodes.get(outer, {}).get(scope)
-    if node is None:
-        places = [
-            each.step for each in state.all_nodes() if each.status in (lifecycle.HOLDING, lifecycle.IN_DOUBT)
-        ]
-        advice = f"these wait: {', '.join(places)}" if places else "nothing of this run waits"
-        raise UsageError(f"step {step!r} waits for nothing", advice=advice)
+    if node is None or node.complete or _end_of(state) is not None:
+        raise _waits_for_nothing(state, step)
     child = node.hold.details.get("child") if node.hold is not None else None
-    if not isinstance(child, str):
+    if not isinstance(child, str) or child in seen:
         return run_id, outer, scope
+    seen |= {run_id, child}
     if inner:
-        return _waiting_place(runs, child, inner, "")
+        return _waiting_place(runs, child, inner, "", seen)
     waiting = node.hold.details.get("waiting") if node.hold is not None else None
     place = str(waiting[0]) if isinstance(waiting, list) and len(waiting) == 1 else ""
     name, _, inner_scope = place.partition("@")
     if not name:
         raise UsageError(f"several steps of {child} wait", advice=f"name one: {outer}.STEP, of {waiting}")
-    return _waiting_place(runs, child, name, inner_scope)
+    return _waiting_place(runs, child, name, inner_scope, seen)
+
+
+def _waits_for_nothing(state: State, step: str) -> UsageError:
+    end = _end_of(state)
+    if end is not None:
+        return UsageError(
+            f"run {state.run_id} is over: {end.verdict}; nothing of it waits for an answer",
+            advice=f"'gonogo show {state.run_id}' shows how it ended",
+        )
+    places = [
+        f"{each.step}@{each.scope}" if each.scope else each.step
+        for each in state.all_nodes()
+        if each.status in (lifecycle.HOLDING, lifecycle.IN_DOUBT)
+    ]
+    advice = f"these wait: {', '.join(places)}" if places else "nothing of this run waits"
+    return UsageError(f"step {step!r} waits for nothing", advice=advice)
 
 
 def _outermost(runs: Runs, run_id: str) -> str:
-    """The run that has no parent: going on with it goes on with its children."""
+    """The run that has no parent: going on with it goes on with its children. A forged journal may name itself."""
+    seen = {run_id}
     while True:
-        first = runs.read(run_id).records[0].event
+        first = next(iter(runs.records(run_id))).event
         parent = first.parent.get("run_id") if isinstance(first, RunStarted) and first.parent else None
-        if not isinstance(parent, str):
+        if not isinstance(parent, str) or parent in seen:
             return run_id
+        seen.add(parent)
         run_id = parent

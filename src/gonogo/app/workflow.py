@@ -210,10 +210,9 @@ async def cancel_async(
 
 def read(run_id: str, *, runs: str | Path | Runs = RUNS_DIR) -> RunView:
     """A run as it stands, from its journal alone: outcomes, faults, what it waits for. Raises JournalError."""
-    from gonogo.app.looking import open_run
-    from gonogo.journal.view import run_view
+    from gonogo.app.looking import view_run
 
-    return run_view(open_run(run_id, Options(runs=runs)))
+    return view_run(run_id, Options(runs=runs))[0]
 
 
 def _options(

@@ -12,6 +12,7 @@ from gonogo.cli.session import Session, destinations
 if TYPE_CHECKING:
     from gonogo.app import Options, RunResult
     from gonogo.journal.records import Record
+    from gonogo.journal.view import RunView
     from gonogo.report.layout import Style
     from gonogo.report.report import Report
 
@@ -82,18 +83,41 @@ def print_report(
     """The report in every format that was asked for; the run's exit code. `result`: of a run that just ended here."""
     from gonogo.app import Options, view_run
     from gonogo.app.collecting import seldom_collected
-    from gonogo.report.report import report_of
 
     with seldom_collected():
         view, read = view_run(run_id, Options(runs=runs_dir), result.state if result is not None else None)
-        report = report_of(view, read_lines=SourceLines(Path.cwd()), notes=(*notes, *read))
-        _print(session, report)
-    return int(report.view.exit_code)
+        _print(session, view, (*notes, *read))
+    return int(view.exit_code)
 
 
-def _print(session: Session, report: Report) -> None:
+def over_already(
+    session: Session, runs_dir: Path, run_id: str, *, unless_cancelled: bool = False
+) -> RunView | None:
+    """The run, after saying so and printing its report, if it was over before this command.
+
+    None for a run that is under way, waits, or was cut off; `unless_cancelled`: for one that was cancelled, too. Raises
+    JournalError.
+    """
+    from gonogo.app import Options, view_run
+    from gonogo.app.looking import has_ended
+
+    options = Options(runs=runs_dir)
+    if not has_ended(run_id, options):
+        return None
+    view, notes = view_run(run_id, options)
+    if view.cancelled and unless_cancelled:
+        return None
+    how = "was cancelled" if view.cancelled else "is over"
+    session.output.say(f"run {run_id} {how} already ({view.verdict}); nothing was changed")
+    _print(session, view, notes)
+    return view
+
+
+def _print(session: Session, view: RunView, notes: tuple[str, ...]) -> None:
     from gonogo.report.formats import rendered
+    from gonogo.report.report import report_of
 
+    report = report_of(view, read_lines=SourceLines(Path.cwd()), notes=notes)
     wanted = destinations(session.arguments) or [("table", None)]
     for name, file in wanted:
         version = _version() if name == "sarif" else ""

@@ -31,7 +31,7 @@ class Summary(Struct, frozen=True):
 
     `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it) or unreadable (`note`
     says why).
-    `ended_at_ms` is when the last record was made, None while the run is running.
+    `last_at_ms` is when the last record was made, `ended_at_ms` the same, but None while the run is running.
     """
 
     run_id: str
@@ -39,9 +39,14 @@ class Summary(Struct, frozen=True):
     workflow: str = ""
     event: str | None = None
     started_at_ms: int = 0
-    ended_at_ms: int | None = None
+    last_at_ms: int = 0
+    records: int = 0
     parent: str | None = None
     note: str | None = None
+
+    @property
+    def ended_at_ms(self) -> int | None:
+        return None if self.status == "running" else self.last_at_ms
 
 
 class _Plan(Struct):
@@ -58,6 +63,7 @@ class _Start(Struct):
 
 
 class _First(Struct):
+    seq: int
     event: _Start
 
 
@@ -76,17 +82,18 @@ def summary(runs: JsonlRuns, run_id: str) -> Summary:
     try:
         with files.system_errors("read", home / JOURNAL):
             first, last = _ends(home / JOURNAL)
-        start = _decode_first(first).event
+        head = _decode_first(first)
     except (JournalError, LineDamaged, NewerFormat, msgspec.DecodeError) as error:
         return Summary(run_id, "unreadable", note=str(error))
-    status = _status(last, home)
+    start = head.event
     return Summary(
         run_id,
-        status,
+        _status(last, home),
         start.plan.name,
         _text(start.trigger, "name"),
         start.started_at_ms,
-        None if status == "running" else round(last.at * 1000),
+        round(last.at * 1000),
+        last.seq - head.seq + 1,
         _text(start.parent, "run_id"),
     )
 

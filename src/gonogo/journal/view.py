@@ -25,7 +25,17 @@ from gonogo.journal.statistics import statistics_of
 from gonogo.journal.steps import Items, ItemView, StepView, step_view
 from gonogo.journal.tally import Counts, Tally, milliseconds
 
-__all__ = ["ItemView", "Items", "RunView", "StepView", "Waiting", "exit_code", "run_view", "view_of"]
+__all__ = [
+    "ItemView",
+    "Items",
+    "RunView",
+    "StepView",
+    "Waiting",
+    "exit_code",
+    "run_view",
+    "view_of",
+    "waiting_in",
+]
 
 GO, NO_GO, HOLD, INTERRUPTED = 0, 1, 3, 130
 _CODES = {"GO": GO, "NO-GO": NO_GO, "HOLD": HOLD}
@@ -33,7 +43,10 @@ _CODES = {"GO": GO, "NO-GO": NO_GO, "HOLD": HOLD}
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a person is asked: a hold with its prompt, or a call `in_doubt`. `due_s` on the run's clock, if it ends."""
+    """What a person is asked: a hold with its prompt, or a call `in_doubt`. `due_s` on its run's clock, if it ends.
+
+    `run_id` is that of the run to name in an answer, where that isn't the run that is looked at (`questions.py`).
+    """
 
     step: str
     scope: str
@@ -42,6 +55,7 @@ class Waiting:
     details: Any = None
     due_s: float | None = None
     default: str | None = None
+    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,11 @@ class RunView:
     plan: Plan
     state: State = field(repr=False)
     counts: Counts = field(repr=False)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody stopped it and nobody went on with it since."""
+        return self.state.stopping in ("cancelled", "cancelled_hard")
 
     @property
     def statistics(self) -> dict[str, Any]:
@@ -132,7 +151,7 @@ def view_of(state: State, glimpses: Callable[[], Iterable[Glimpse]]) -> RunView:
         steps=_steps(state),
         issues=tuple(state.run_issues),
         excluded=state.excluded,
-        waiting=tuple(_waiting(state.all_nodes())) if verdict in ("HOLD", None) else (),
+        waiting=waiting_in(state),
         parked=finished is not None and finished.parked,
         interrupted=interrupted,
         started_at_ms=state.started_at_ms,
@@ -188,6 +207,12 @@ def _budgets(state: State, tally: Tally) -> dict[str, Any]:
             for refusal in tally.refusals
         ],
     }
+
+
+def waiting_in(state: State) -> tuple[Waiting, ...]:
+    """What a run waits for."""
+    over = state.finished is not None and not state.finished.parked
+    return () if over else tuple(_waiting(state.all_nodes()))
 
 
 def _waiting(nodes: Iterable[Node]) -> Iterator[Waiting]:

@@ -145,7 +145,7 @@ def next_move(view: RunView) -> str:
         return ""
     first = view.waiting[0]
     answer = "done|again|failed" if first.in_doubt else "TEXT"
-    return f"gonogo answer {view.run_id} {shlex.quote(place(first))} {answer}"
+    return f"gonogo answer {first.run_id or view.run_id} {shlex.quote(place(first))} {answer}"
 
 
 def place(waiting: Waiting) -> str:

@@ -41,7 +41,7 @@ def COMMAND(session: Session, /, run: str, step: str, text: str, runs_dir: Path)
     if result is None:
         session.output.say("the answer is left with the run; the process that runs it takes it up")
         return 0
-    return print_report(session, runs_dir, result.run_id, result.notes)
+    return print_report(session, runs_dir, result.run_id, result.notes, result)
 
 
 def _text(text: str) -> str:
