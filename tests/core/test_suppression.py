@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
 
+from gonogo.core import decisions as d
 from gonogo.core.plan import Plan, Retry
 
 
@@ -243,3 +244,42 @@ def test_steps_that_cannot_matter_are_never_looked_at() -> None:
     graph = Script(one).state.graph
     assert [name for name, part in graph.parts.items() if part.guards] == ["check"]
     assert [name for name, part in graph.parts.items() if part.acts] == ["deploy"]
+
+
+# --- one_shot
+
+
+def test_C_15_R3_a_one_shot_step_is_not_run_again() -> None:
+    """C.15 R3, G38: a later request is recorded and leaves the step as it is."""
+    script = Script(
+        plan(
+            step("tell", tags=("one_shot",)),
+            step("work", "tell", on_success=block(run=["tell"])),
+        )
+    )
+    assert script.started == ["tell", "work"]
+    assert [skip.asked_by for skip in script.decided(d.OneShotSkip, "tell")] == ["work"]
+    assert script.verdict == "GO"
+
+
+def test_C_15_R3_a_goto_runs_what_depends_on_it_but_not_the_one_shot_step() -> None:
+    """C.15 R3: in a re-run set the one_shot step alone is left out."""
+    again = iter([True, False])
+    script = Script(
+        plan(
+            step("work"),
+            step("tell", "work", tags=("one_shot",)),
+            step("check", "tell", on_success=block(when=[("first", "work")])),
+        ),
+        answers={"first": lambda _: next(again)},
+    )
+    assert script.started == ["work", "tell", "check", "work", "check"]
+
+
+def test_C_15_R3_a_retry_is_part_of_the_one_run() -> None:
+    """C.15 R3: attempts belong to the run they repeat."""
+    script = Script(
+        plan(step("tell", tags=("one_shot",), on_fail=block(retry=Retry(1)))),
+        calls={"tell": lambda command: TRANSIENT if command.attempt == 1 else "fine"},
+    )
+    assert script.outcome("tell") == "passed"

@@ -357,6 +357,7 @@ _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Refusal: _refusal,
     d.Asked: _asked,
     d.Judged: _nothing,
+    d.OneShotSkip: _nothing,
     d.Cleared: _cleared,
     d.Skipped: _skipped,
     d.Started: _started,

@@ -16,6 +16,8 @@ from gonogo.core.turn import Turn
 from gonogo.expressions.results import Failure, Result
 
 CRITICAL = frozenset({"external", "internal", "policy"})
+NOT_APPLICABLE = "not_applicable"
+"""What a contract gives on a call that safe mode withheld."""
 
 
 def judge(turn: Turn, ask: Ask, result: Result) -> bool | None:
@@ -36,6 +38,9 @@ def error_issue(step: str, scope: str, construct: str, message: str, *, severity
 def check(turn: Turn, node: Node) -> None:
     """After a call: ask for guarantees and detectors, or conclude at once when there are none."""
     part, result = node.site.part, node.result
+    if turn.state.safe_mode and part.step.effects == "mutates":
+        withheld(turn, node)
+        return
     for construct, number in part.checks:
         turn.ask(node.step, node.scope, construct, number)
     if part.checks:
@@ -44,6 +49,16 @@ def check(turn: Turn, node: Node) -> None:
         turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
     else:
         conclude(turn, node, (), ())
+
+
+def withheld(turn: Turn, node: Node) -> None:
+    """In safe mode a mutating call isn't made, so nothing it would have given can be judged (spec G21)."""
+    if type(node.result) is not CallDone:
+        conclude(turn, node, (), ())
+        return
+    for construct, number in node.site.part.checks:
+        turn.decide(d.Judged(node.step, node.scope, construct, number, NOT_APPLICABLE))
+    turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
 
 
 def _says_nothing_but_done(step: Step, result: CallDone) -> bool:

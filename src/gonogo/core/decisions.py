@@ -70,6 +70,8 @@ class Judged(About, frozen=True, tag="judged"):
     def sentence(self) -> str:
         if self.error:
             return f"{self.construct} could not be evaluated: {self.error}"
+        if self.result == "not_applicable":
+            return f"{self.construct} isn't applicable in safe mode"
         return f"{self.construct} gave {self.result!r}"
 
 
@@ -213,6 +215,15 @@ class Refused(About, frozen=True, tag="refused"):
         return f"refused to run {self.target}: {self.limit} allows {self.allowed}"
 
 
+class OneShotSkip(About, frozen=True, tag="one_shot_skip"):
+    """A step tagged one_shot has run and isn't run again for `asked_by` (spec C.15 R3)."""
+
+    asked_by: str = ""
+
+    def sentence(self) -> str:
+        return f"not run again for {self.asked_by}: it is one_shot and has run"
+
+
 class Flagged(About, frozen=True, tag="flagged"):
     """Something that makes the run NO-GO without failing the step (`fatal`), or is just worth saying."""
 
@@ -334,6 +345,6 @@ class Finished(Decision, frozen=True, tag="finished"):
 
 AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Assuming | Started | Ended | Completed | Settled | Expanded
-    | Retrying | TimedOut | Routed | Refused | Flagged | Remediating | Routing | Superseded | Held | Doubted | Answered
-    | TimerCleared | CallStopping | Stopping | Reopened | Finished
+    | Retrying | TimedOut | Routed | Refused | OneShotSkip | Flagged | Remediating | Routing | Superseded | Held | Doubted
+    | Answered | TimerCleared | CallStopping | Stopping | Reopened | Finished
 )  # fmt: skip

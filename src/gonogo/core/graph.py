@@ -84,6 +84,7 @@ class Graph:
             conditions=conditions,
             routes=step.on_success is not None or step.on_fail is not None,
             guards=self.plan.safety != "off" and step.criticality != "info" and bool(self.dependents[name]),
+            one_shot="one_shot" in step.tags,
             acts=not step.always and (step.effects == "mutates" or step.criticality == "external"),
         )
 

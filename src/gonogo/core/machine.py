@@ -69,7 +69,7 @@ def settle(turn: Turn) -> None:
 
 
 def _work_off(turn: Turn) -> None:
-    while turn.has_work:
+    while True:
         if turn.news:
             completion.follow_up(turn, turn.news.popleft())
         elif turn.sweep:
@@ -81,8 +81,10 @@ def _work_off(turn: Turn) -> None:
                 completion.reconsider(turn, turn.state.existing(step, scope))
         elif turn.expanded:
             fanout.look_for_items(turn, turn.expanded.pop(0))
-        else:
+        elif turn.refills:
             _refill_one(turn)
+        else:
+            break
 
 
 def _refill_one(turn: Turn) -> None:

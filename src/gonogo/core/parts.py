@@ -22,6 +22,7 @@ class Part:
     steps around it whose on_finish waits for it; `owns_group`: it is such a forEach step itself. `checks`: what is
     judged after each call; `conditions`: the failure conditions among that. `routes`: an outcome may send the run on.
     `guards`: while it has failed, steps behind it that act are suppressed; `acts`: it is such a step (suppression.py).
+    `one_shot`: no route runs it a second time.
     """
 
     step: Step
@@ -38,6 +39,7 @@ class Part:
     routes: bool
     guards: bool
     acts: bool
+    one_shot: bool
     waiting: tuple[Waiting, ...] = ()
     root: Site = field(init=False)
 

@@ -8,8 +8,8 @@ from gonogo.core.faults import Issue
 from gonogo.core.graph import Graph, cycle, cycle_through_lists, edges
 from gonogo.core.plan import Need, Plan, Step
 
-RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy"})
-"""Tags that only say how critical a step is; they never leave it out (spec G34)."""
+RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy", "one_shot"})
+"""Tags that say how a step is to be treated; they never leave it out (spec G34, C.15)."""
 
 
 def plan_run(graph: Graph, event: RunStarted) -> Planned | Refusal:

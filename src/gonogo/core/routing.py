@@ -106,6 +106,8 @@ def route_run(turn: Turn, node: Node, target: Target) -> list[tuple[str, str]] |
         return []
     started = []
     for scope in reruns.run_scopes(turn.state, node, target.step):
+        if spare(turn, node, target.step, scope):
+            continue
         if not route(
             turn,
             node,
@@ -148,7 +150,8 @@ def route(
         if refusal is not None:
             turn.decide(refusal)
             return False
-    members = reruns.members(state, action, target, scope, event)
+    found = reruns.members(state, action, target, scope, event)
+    members = tuple(member for member in found if not spare(turn, node, *member))
     for member in members:
         scheduling.leave_queue(turn, *member)
         waiting = state.node(*member)
@@ -172,6 +175,14 @@ def route(
     for member in members:
         abandon_waits(turn, state.existing(*member))
     turn.routed.extend(members)
+    return True
+
+
+def spare(turn: Turn, node: Node, name: str, scope: str) -> bool:
+    """True when a step has had the one run it is to have (spec C.15 R3); a retry isn't another run."""
+    if not turn.graph.parts[name].one_shot or turn.state.runs_before(name, scope) == 0:
+        return False
+    turn.decide(d.OneShotSkip(name, scope, node.step))
     return True
 
 
@@ -282,7 +293,9 @@ def jump(turn: Turn, node: Node, block: Block, result: Result) -> None:
 def goto(turn: Turn, node: Node, target: str, event: str | None) -> None:
     """Go to a step: it and what depends on it run again, within the scope they share with the source."""
     if known(turn, node, target):
-        route(turn, node, "goto", target, reruns.goto_scope(turn.state, node, target), {}, event)
+        scope = reruns.goto_scope(turn.state, node, target)
+        if not spare(turn, node, target, scope):
+            route(turn, node, "goto", target, scope, {}, event)
     end(turn, node, went=True)
 
 

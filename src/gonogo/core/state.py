@@ -101,6 +101,7 @@ class State:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.limit_of_slots = graph.plan.limits.max_parallelism
         self.run_id = ""
         self.seed = ""
         self.at = 0.0
@@ -199,11 +200,6 @@ class State:
         """Every node, in configuration order of the steps."""
         for scopes in self.nodes.values():
             yield from scopes.values()
-
-    @property
-    def limit_of_slots(self) -> int:
-        """How many steps may run at once."""
-        return self.graph.plan.limits.max_parallelism
 
     @property
     def quiet(self) -> bool:

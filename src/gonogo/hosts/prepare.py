@@ -19,6 +19,7 @@ from gonogo.expressions.results import Failure, TemplateProblem
 from gonogo.hosts.environment import as_text, as_texts, refers
 from gonogo.hosts.filling import Filling, has_references, reads_data
 from gonogo.hosts.templates import Templates, has_tags
+from gonogo.hosts.withheld import withheld
 from gonogo.provider import Call, Provider
 from gonogo.providers.table import Table, UnknownType
 
@@ -35,9 +36,11 @@ class Unprepared(Exception):  # noqa: N818 - the name says what happened
 
 
 class Card(NamedTuple):
-    """What is the same for all calls of a step. `config` and `env` are None when they must be rendered each time."""
+    """What is the same for all calls of a step. `config` and `env` are None when they must be rendered each time.
 
-    step: Step
+    Steps of one type and effects that say nothing share theirs.
+    """
+
     provider: Provider
     templated: frozenset[str]
     filled: frozenset[str]
@@ -71,7 +74,7 @@ class Preparation:
         self._environment = environment
         self._overlay = overlay
         self._cards: dict[str, Card] = {}
-        self._empty_configs: dict[str, Any] = {}
+        self._plain_cards: dict[tuple[str, str], Card] = {}
 
     def card(self, step: Step) -> Card:
         """The card of a step. Raises Unprepared when its type can't be used."""
@@ -80,10 +83,11 @@ class Preparation:
             card = self._cards[step.name] = self._new_card(step)
         return card
 
-    def prepare(self, card: Card, command: StartCall) -> Prepared:
-        """One call. Raises Unprepared."""
-        step, provider = card.step, card.provider
-        needed = provider.needs_names or _is_rendered(card)
+    def prepare(self, card: Card, step: Step, command: StartCall) -> Prepared:
+        """One call of a step. Raises Unprepared."""
+        provider = card.provider
+        rendered = card.config is None or card.env is None or step.idempotency_key is not None
+        needed = provider.needs_names or rendered
         names = names_for(self._state, command.step, command.scope) if needed else _NOTHING
         inputs: dict[str, Any] = {}
         unset: tuple[str, ...] = ()
@@ -91,8 +95,8 @@ class Preparation:
         try:
             if config is None or env is None:
                 filling = Filling(self._templates, self._environment, names)
-                config = self._config(card, filling, inputs) if config is None else config
-                env = self._env(card, filling) if env is None else env
+                config = self._config(card, step, filling, inputs) if config is None else config
+                env = self._env(card, step, filling) if env is None else env
                 unset = tuple(filling.unset)
                 self._refuse_unset(step, unset)
             if step.idempotency_key is not None:
@@ -116,13 +120,9 @@ class Preparation:
         return Prepared(call, inputs, unset)
 
     def _new_card(self, step: Step) -> Card:
-        try:
-            provider = self._table.get(step.type)
-        except UnknownType as problem:
-            raise Unprepared(_fault(step, "provider.unknown", "provider/unknown", str(problem))) from problem
         if not (step.config or step.env or self._overlay or self._state.graph.plan.env):
-            config = self._empty_config(step, provider)
-            return Card(step, provider, _NO_FIELDS, _NO_FIELDS, config, _NOTHING, _NOTHING)
+            return self._plain_card(step)
+        provider = self._provider(step)
         rendered = {
             name for name, value in step.config.items() if name in provider.templates and has_tags(value)
         }
@@ -135,26 +135,36 @@ class Preparation:
         plain = not any(refers(text) or has_tags(text) for text in texts.values())
         config = None if rendered or referring else _checked(step, provider, step.config)
         filled = frozenset(rendered | referring)
-        return Card(step, provider, templated, filled, config, texts if plain else None, texts)
+        return Card(provider, templated, filled, config, texts if plain else None, texts)
 
-    def _empty_config(self, step: Step, provider: Provider) -> Any:
-        """The config of a step that says nothing; it is frozen, so one does for all of its type."""
-        config = self._empty_configs.get(step.type)
-        if config is None:
-            config = self._empty_configs[step.type] = _checked(step, provider, _NOTHING)
-        return config
+    def _provider(self, step: Step) -> Provider:
+        try:
+            provider = self._table.get(step.type)
+        except UnknownType as problem:
+            raise Unprepared(_fault(step, "provider.unknown", "provider/unknown", str(problem))) from problem
+        return withheld(provider) if self._state.safe_mode and step.effects == "mutates" else provider
 
-    def _config(self, card: Card, filling: Filling, inputs: dict[str, Any]) -> Any:
+    def _plain_card(self, step: Step) -> Card:
+        """The card of a step that says nothing; its config is frozen, so one does for all of its type and effects."""
+        card = self._plain_cards.get((step.type, step.effects))
+        if card is None:
+            provider = self._provider(step)
+            config = _checked(step, provider, _NOTHING)
+            card = Card(provider, _NO_FIELDS, _NO_FIELDS, config, _NOTHING, _NOTHING)
+            self._plain_cards[step.type, step.effects] = card
+        return card
+
+    def _config(self, card: Card, step: Step, filling: Filling, inputs: dict[str, Any]) -> Any:
         """The config filled in, and checked again: what a template gave may not fit. `inputs` is for the record."""
-        made = dict(card.step.config)
+        made = dict(step.config)
         for name in sorted(card.filled):
             made[name], inputs[name] = filling.value(made[name], references=name in card.provider.references)
-        return _checked(card.step, card.provider, made)
+        return _checked(step, card.provider, made)
 
-    def _env(self, card: Card, filling: Filling) -> dict[str, str]:
+    def _env(self, card: Card, step: Step, filling: Filling) -> dict[str, str]:
         """Variables given for this run stay as they are; those of the workflow and the step are filled in."""
         return {
-            name: text if name in self._overlay and name not in card.step.env else filling.text(text)
+            name: text if name in self._overlay and name not in step.env else filling.text(text)
             for name, text in card.raw_env.items()
         }
 
@@ -171,11 +181,6 @@ class Preparation:
         if isinstance(result, Failure):
             raise TemplateProblem(result.message)
         return source if result is None else as_text(result.value)
-
-
-def _is_rendered(card: Card) -> bool:
-    """Whether something of the step must be rendered for each call."""
-    return card.config is None or card.env is None or card.step.idempotency_key is not None
 
 
 def key_of(intent: str) -> str:
