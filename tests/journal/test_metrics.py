@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from gonogo.core.decisions import Refused, Skipped
-from gonogo.core.events import CallDone, CallFailed, CallLost, CallParked, RunStarted
+from gonogo.core.events import CallDone, CallFailed, CallLost, CallParked
 from gonogo.core.faults import Fault
 from gonogo.core.plan import Block, Edge, Expression, Need, Plan, Retry, Step
 from gonogo.expressions.results import Failure
-from gonogo.journal.metrics import FAMILIES, as_json, metrics_of
+from gonogo.journal.glimpse import Glimpse, Moment
+from gonogo.journal.metrics import FAMILIES, About, Meter, Sample
 from gonogo.journal.records import Record
+from gonogo.journal.view import run_view
 
 BUSY = Fault(kind="http.status", fault_class="transient", rule_id="x/busy", message="busy")
 WRONG = Fault(kind="command.exit", fault_class="logical", rule_id="x/wrong", message="exit 3")
@@ -26,7 +28,7 @@ def plan_of(*steps: Step, **more: Any) -> Plan:
 
 def counted(records: list[Record], name: str) -> dict[tuple[str, ...], float]:
     """The samples of one family, by their labels' values."""
-    [found] = [metric for metric in metrics_of(records) if metric.family.name == name]
+    [found] = [metric for metric in run_view(records).metrics if metric.family.name == name]
     return {sample.values: sample.value for sample in found.samples}
 
 
@@ -129,16 +131,18 @@ def test_holds_are_counted_by_what_is_waited_for(drive) -> None:
     assert counted(lost, "gonogo_holds_total") == {("pay", "in_doubt"): 1}
 
 
-def test_G17_refused_loops_and_suppressed_steps_are_counted(record) -> None:
+def test_G17_refused_loops_and_suppressed_steps_are_counted() -> None:
     """loop_budget_hits{step,scope} and suppressed{step}; another budget's refusal is no loop."""
     decisions = (
         Refused("again", "list#1[2]", "work", "max_loops", 10, 10),
         Refused("again", "", "work", "max_runs", 50, 50),
         Skipped("pay", "", "suppressed", "check"),
     )
-    records = [record(0), Record(1, 0.0, CallDone(call=1), decisions)]
-    assert counted(records, "gonogo_loop_budget_hits_total") == {("again", "list#1[2]"): 1}
-    assert counted(records, "gonogo_suppressed_total") == {("pay",): 1}
+    meter = Meter()
+    meter.see(Glimpse(1, Moment(), decisions))
+    found = {metric.family.name: metric.samples for metric in meter.metrics(About("r", "w", "", "GO", 1.0))}
+    assert found["gonogo_loop_budget_hits_total"] == (Sample(("again", "list#1[2]"), 1),)
+    assert found["gonogo_suppressed_total"] == (Sample(("pay",), 1),)
 
 
 def test_the_run_says_which_it_is_and_what_it_came_to(drive) -> None:
@@ -151,20 +155,13 @@ def test_the_run_says_which_it_is_and_what_it_came_to(drive) -> None:
 
 def test_every_family_is_told_in_its_order_whatever_happened(drive) -> None:
     """A dashboard finds each name in the first run already."""
-    found = metrics_of(drive(plan_of(Step("a", "noop"))))
+    found = run_view(drive(plan_of(Step("a", "noop")))).metrics
     assert [metric.family for metric in found] == list(FAMILIES)
 
 
 def test_a_report_has_the_same_figures_as_plain_data(drive) -> None:
     """Name, then labels and value of each sample, as strict JSON."""
-    plain = as_json(metrics_of(drive(plan_of(TRIES), outcome=fails(1))))
+    plain = run_view(drive(plan_of(TRIES), outcome=fails(1))).as_json()["metrics"]
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert plain["gonogo_retries_total"] == [{"labels": {"step": "get", "class": "transient"}, "value": 1}]
     assert plain["gonogo_loop_budget_hits_total"] == []
-
-
-def test_a_journal_that_goes_on_counts_on(drive) -> None:
-    """The fold of a part and then the rest is the fold of all: nothing is counted twice or by the clock."""
-    records = drive(plan_of(TRIES), outcome=fails(2))
-    assert isinstance(records[0].event, RunStarted)
-    assert metrics_of(records) == metrics_of(list(records))

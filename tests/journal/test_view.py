@@ -61,6 +61,7 @@ def test_the_json_object_is_the_one_of_the_command_line(drive) -> None:
     told = view.as_json()
     assert list(told) == [
         "run_id", "verdict", "exit_code", "event", "steps", "statistics", "faults", "budgets",
+        "metrics",
     ]  # fmt: skip
     assert (told["run_id"], told["verdict"], told["exit_code"]) == ("r", "GO", 0)
     assert told["event"] == {"name": "manual"}

@@ -19,7 +19,7 @@ from gonogo.journal.records import AnyDecision, Record
 
 __all__ = ["Glimpse", "glimpse_decoder", "glimpses_of"]
 
-_KEPT = (d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged)
+_KEPT = (d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged, d.Held, d.Doubted)
 _CALL_FAILED = str(CallFailed.__struct_config__.tag)
 
 

@@ -1,7 +1,7 @@
 """Metrics of a run: counters and sums with labels, folded from its records in one pass.
 
 Names and labels are stable: a dashboard may rely on them. What they look like as text is for others
-(`report/exposition.py`). A run of a step is one call and its verdict, as in `statistics.py`.
+(`report/exposition.py`). A run of a step is one call and its verdict, as in `tally.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from gonogo.core import decisions as d
-from gonogo.core.events import RunStarted
-from gonogo.journal.records import Record
+from gonogo.journal.glimpse import Glimpse
 
-__all__ = ["FAMILIES", "Family", "Metric", "Sample", "as_json", "metrics_of"]
+__all__ = ["FAMILIES", "About", "Family", "Meter", "Metric", "Sample", "as_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,17 @@ class Sample:
 
     values: tuple[str, ...]
     value: float
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Which run it is and what it came to, as `gonogo_run_info` tells it; `duration_s` on the run's own clock."""
+
+    run_id: str
+    workflow: str
+    event: str
+    verdict: str
+    duration_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +108,6 @@ _CONTRACTS = frozenset({"assume", "guarantee"})
 _SCHEMA_RULE = "contract/schema_validation_failed"
 
 
-def metrics_of(records: Iterable[Record]) -> tuple[Metric, ...]:
-    """What the records of one run come to, every family in turn, also those that nothing was counted for."""
-    counted = _Counted()
-    for record in records:
-        counted.see(record)
-    return counted.metrics()
-
-
 def as_json(metrics: Iterable[Metric]) -> dict[str, Any]:
     """The same as plain data: name → list of {labels, value}."""
     return {
@@ -117,43 +119,39 @@ def as_json(metrics: Iterable[Metric]) -> dict[str, Any]:
     }
 
 
-class _Counted:
-    """The counts so far."""
+class Meter:
+    """Counts a run's records, one after the other."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[tuple[str, ...], float]] = {family.name: {} for family in FAMILIES}
         self._began: dict[tuple[str, str], float] = {}
         self._classes: dict[tuple[str, str], str] = {}
-        self._start: RunStarted | None = None
-        self._verdict = "none"
         self._at = 0.0
 
-    def see(self, record: Record) -> None:
+    def see(self, glimpse: Glimpse) -> None:
         """Count a record."""
-        if isinstance(record.event, RunStarted):
-            self._start = record.event
-        self._at = record.event.at
-        self._verdict = "none"  # it stands until another event is recorded
-        for decision in record.decisions:
+        self._at = glimpse.event.at
+        for decision in glimpse.decisions:
             count = _COUNT.get(type(decision))
             if count is not None:
                 count(self, decision)
 
-    def metrics(self) -> tuple[Metric, ...]:
-        """All families with what was counted."""
-        if self._start is not None:
-            event = str((self._start.trigger or {}).get("name") or "")
-            self._add(_INFO, self._start.run_id, self._start.plan.name, event, self._verdict)
-            self._add(_RUN_SECONDS, by=self._at)
+    def metrics(self, about: About) -> tuple[Metric, ...]:
+        """Every family in turn with what was counted, also those that nothing was counted for."""
+        info = (about.run_id, about.workflow, about.event, about.verdict)
+        values = dict(self._values)
+        values[_INFO.name] = {info: 1}
+        values[_RUN_SECONDS.name] = {(): about.duration_s}
         return tuple(
-            Metric(family, tuple(Sample(*counted) for counted in self._values[family.name].items()))
+            Metric(
+                family, tuple(Sample(labels, _told(value)) for labels, value in values[family.name].items())
+            )
             for family in FAMILIES
         )
 
     def _add(self, family: Family, *values: str, by: float = 1) -> None:
         counts = self._values[family.name]
-        # Microseconds are enough; sums of floats have tails that mean nothing.
-        counts[values] = round(counts.get(values, 0) + by, 6)
+        counts[values] = counts.get(values, 0) + by
 
     def started(self, decision: d.Started) -> None:
         """A call; one that is repeated because it was lost goes on with the same run."""
@@ -209,22 +207,23 @@ class _Counted:
         """A wait for a word on what became of a call."""
         self._add(_HOLDS, decision.step, "in_doubt")
 
-    def finished(self, decision: d.Finished) -> None:
-        """The verdict."""
-        self._verdict = decision.verdict
+
+def _told(value: float) -> float:
+    """Microseconds are enough: sums of floats have tails that mean nothing. Whole numbers are told as such."""
+    rounded = round(value, 6)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
-_COUNT: MappingProxyType[type, Callable[[_Counted, Any], None]] = MappingProxyType(
+_COUNT: MappingProxyType[type, Callable[[Meter, Any], None]] = MappingProxyType(
     {
-        d.Started: _Counted.started,
-        d.Ended: _Counted.ended,
-        d.Superseded: _Counted.superseded,
-        d.Skipped: _Counted.skipped,
-        d.Retrying: _Counted.retrying,
-        d.Judged: _Counted.judged,
-        d.Refused: _Counted.refused,
-        d.Held: _Counted.held,
-        d.Doubted: _Counted.doubted,
-        d.Finished: _Counted.finished,
+        d.Started: Meter.started,
+        d.Ended: Meter.ended,
+        d.Superseded: Meter.superseded,
+        d.Skipped: Meter.skipped,
+        d.Retrying: Meter.retrying,
+        d.Judged: Meter.judged,
+        d.Refused: Meter.refused,
+        d.Held: Meter.held,
+        d.Doubted: Meter.doubted,
     }
 )

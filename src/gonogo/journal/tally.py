@@ -15,6 +15,7 @@ from typing import Any
 from gonogo.core import decisions as d
 from gonogo.core.faults import Fault
 from gonogo.journal.glimpse import Glimpse
+from gonogo.journal.metrics import Meter
 
 __all__ = ["Counts", "Tally", "milliseconds"]
 
@@ -30,7 +31,9 @@ class Count:
 
 
 class Tally:
-    """One pass over the records. `conditions`: the last `if` or `assume` of a step itself that didn't hold."""
+    """One pass over the records. `conditions`: the last `if` or `assume` of a step itself that didn't hold;
+    `meter` counts the same records for metrics.
+    """
 
     def __init__(self, glimpses: Iterable[Glimpse]) -> None:
         self.counts: dict[str, Count] = defaultdict(Count)
@@ -38,8 +41,10 @@ class Tally:
         self.refusals: list[d.Refused] = []
         self.conditions: dict[str, d.Judged] = {}
         self.suppressed = 0
+        self.meter = Meter()
         self._under_way: dict[tuple[str, str], tuple[float, int]] = {}
         for glimpse in glimpses:
+            self.meter.see(glimpse)
             for decision in glimpse.decisions:
                 count = _COUNT.get(type(decision))
                 if count is not None:

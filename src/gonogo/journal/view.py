@@ -19,6 +19,7 @@ from gonogo.core.plan import Plan
 from gonogo.core.state import Node, State
 from gonogo.journal.glimpse import Glimpse, glimpses_of
 from gonogo.journal.lazily import Elements, Members, plain_data
+from gonogo.journal.metrics import About, Metric, as_json
 from gonogo.journal.records import Record
 from gonogo.journal.restoring import state_of
 from gonogo.journal.statistics import statistics_of
@@ -104,6 +105,13 @@ class RunView:
         """What of each limit was used, and every refusal."""
         return _budgets(self.state, self.counts.tally)
 
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Counters and sums with labels, every family in turn (metrics.py)."""
+        event = str((self.event or {}).get("name") or "")
+        about = About(self.run_id, self.plan.name, event, self.verdict or "none", self.state.at)
+        return self.counts.tally.meter.metrics(about)
+
     def told(self, step: Callable[[StepView], Any] = StepView.told) -> Iterator[tuple[str, Any]]:
         """The members of the object of `--format json`, each made when it is due; `step` tells of one step.
 
@@ -118,6 +126,7 @@ class RunView:
         yield "statistics", Members(statistics.items)
         yield "faults", Elements(lambda: _faults(self.state, self.counts.tally))
         yield "budgets", self.budgets
+        yield "metrics", as_json(self.metrics)
 
     def as_json(self) -> dict[str, Any]:
         """As `told`, as plain JSON data."""
