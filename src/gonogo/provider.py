@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from gonogo.core.faults import Effect, Fault, Issue
 from gonogo.core.plan import Effects
@@ -40,8 +40,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One attempt at a step. `config` is the provider's Config after rendering.
 
     `env` is config and step env merged and rendered, text values; `timeout_s` the time the provider may

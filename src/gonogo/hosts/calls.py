@@ -126,7 +126,7 @@ class Calls:
     def _run_inline(self, flight: Flight, card: Card) -> None:
         """A provider that never waits needs no task, which would cost more than all the rest of a no-op."""
         try:
-            prepared = self._preparation.prepare(card, flight.command)
+            prepared = self._preparation.prepare(card, flight.step, flight.command)
             flight.called = True
             running = card.provider.run(prepared.call, self._context(flight, prepared)).__await__()
             try:
@@ -142,7 +142,7 @@ class Calls:
     async def _fly(self, flight: Flight, card: Card) -> None:
         flight.begun = True
         try:
-            prepared = self._preparation.prepare(card, flight.command)
+            prepared = self._preparation.prepare(card, flight.step, flight.command)
             self._land(flight, self._event(flight, prepared, await self._performed(flight, card, prepared)))
         except asyncio.CancelledError:
             if flight.ending is None:
@@ -176,7 +176,7 @@ class Calls:
         return self._outcomes.failure(call, self._clock.now(), fault, effect=flight.effect)
 
     def _event(self, flight: Flight, prepared: Prepared, outcome: Outcome) -> AnyEvent:
-        inputs = self._outcomes.inputs(prepared.inputs)
+        inputs = self._outcomes.inputs(prepared.inputs) if prepared.inputs else None
         return self._outcomes.event(flight.step, flight.command.call, self._clock.now(), outcome, inputs)
 
     def _context(self, flight: Flight, prepared: Prepared) -> Context:

@@ -253,7 +253,8 @@ class RunLoop:
     # --- commands
 
     def _hand_out(self, commands: Sequence[Command]) -> None:
-        stopped = {each.call for each in commands if type(each) is StopCall}
+        several = len(commands) > 1
+        stopped = {each.call for each in commands if type(each) is StopCall} if several else ()
         for command in commands:
             if stopped and type(command) is StartCall and command.call in stopped:
                 self._calls.refuse(command)
@@ -267,9 +268,6 @@ class RunLoop:
                 self._check_alive()
         elif not finished.parked:
             self._finish()
-
-    def _start_call(self, command: StartCall) -> None:
-        self._calls.start(command)
 
     def _stop_call(self, command: StopCall) -> None:
         self._calls.stop(command.call)
@@ -360,7 +358,7 @@ class RunLoop:
 
 
 _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
-    StartCall: RunLoop._start_call,
+    StartCall: lambda loop, command: loop._calls.start(command),
     StopCall: RunLoop._stop_call,
     Evaluate: RunLoop._evaluate,
     SetTimer: RunLoop._set_timer,

@@ -64,8 +64,6 @@ class Outcomes:
 
     def inputs(self, rendered: dict[str, Any]) -> Any:
         """Rendered inputs as an attempt's record keeps them: masked, large ones elsewhere."""
-        if not rendered:
-            return None
         try:
             return self._kept(normalise(rendered, "inputs", size_bytes_max=self._bytes_max))
         except NotStorable as problem:
