@@ -17,9 +17,10 @@ def test_an_expression_is_read_once() -> None:
 
 
 def test_a_reading_that_is_known_is_not_made_again() -> None:
-    """Hints decide what is given, unless they are blank."""
+    """Hints decide what is given, also when they say that nothing is read."""
     assert Functions().compiled("item", Reading(names=("index",))).parameters == ("index",)
-    assert Functions().compiled("item", Reading()).parameters == ("item",)
+    assert Functions().compiled("item", Reading()).parameters == ()
+    assert Functions().compiled("item").parameters == ("item",)
 
 
 def test_text_that_is_no_expression_fails_without_the_engine() -> None:

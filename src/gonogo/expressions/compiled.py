@@ -18,19 +18,22 @@ _NOTHING = Shape("", (), True)
 
 @dataclass(slots=True)
 class Compiled:
-    """One expression text. `failure` is set once it can't be compiled.
+    """One expression text, called `name` by the child. `failure` is set once it can't be compiled.
 
-    `parameters` are the data names it is given, `keys` the entries of lazy ones that it names.
+    `parameters` are the data names it is given, `keys` the entries of lazy ones that it names. `reads_nothing`:
+    there is no data to give at all.
     """
 
     number: int
     source: str
+    name: str = ""
     reading: Reading = field(default_factory=Reading)
     shape: Shape = _NOTHING
     parameters: tuple[str, ...] = ()
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reads_status: bool = False
     reads_association: bool = False
+    reads_nothing: bool = False
     failure: Failure | None = None
     sent: bool = False
 
@@ -75,22 +78,25 @@ class Functions:
 
 def _read(number: int, source: str, hints: Reading | None) -> Compiled:
     try:
-        # A reading without names costs little to make again, and may be a blank.
-        reading = hints if hints is not None and hints.names else analyse(source)
+        reading = analyse(source) if hints is None else hints
         shaped = shape(source)
     except ExpressionProblem as problem:
         failure = Failure("syntax", problem.message, problem.line, problem.column)
         return Compiled(number, source, failure=failure)
     names = KNOWN_NAMES.intersection(reading.names) if shaped.trusted else KNOWN_NAMES
+    reads_status = not STATUS_HELPERS.isdisjoint(reading.names)
+    reads_association = not PERMISSION_HELPERS.isdisjoint(reading.names)
     return Compiled(
         number=number,
         source=source,
+        name=str(number),
         reading=reading,
         shape=shaped,
         parameters=tuple(sorted(names)),
         keys={name: _keys(reading, name) for name in LAZY_NAMES.intersection(names)},
-        reads_status=not STATUS_HELPERS.isdisjoint(reading.names),
-        reads_association=not PERMISSION_HELPERS.isdisjoint(reading.names),
+        reads_status=reads_status,
+        reads_association=reads_association,
+        reads_nothing=not (names or reads_status or reads_association),
     )
 
 

@@ -12,6 +12,8 @@ from gonogo.expressions.results import Failure, MemoryOp, Result, Value
 from gonogo.expressions.shape import Shape
 
 BOOTSTRAP_LINE = 100_000
+TRUE = Value(value=True)
+FALSE = Value(value=False)
 MEMORY = "the expression used up its memory; make it build less"
 _PLACE = re.compile(r"<input>:(\d{1,9}):(\d{1,9})")
 _CHAIN = re.compile(r"[\w$]+(?:\??\.[\w$]+|\[(?:\d+|'[^'\n]*'|\"[^\"\n]*\")\])*")
@@ -28,8 +30,10 @@ class Needs:
 
 def outcome(text: str, source: str, shape: Shape, limit_s: float) -> Result | Needs:
     """What a run came to; raises ValueError for text the child's own code would never write."""
-    if text in ("t", "f"):
-        return Value(value=text == "t")
+    if text == "t":
+        return TRUE
+    if text == "f":
+        return FALSE
     if text.startswith("!"):
         return _stopped(text[1:], source, shape, limit_s)
     said = decode_value(text)
@@ -38,8 +42,10 @@ def outcome(text: str, source: str, shape: Shape, limit_s: float) -> Result | Ne
     if "e" in said:
         name, message, stack = said["e"]
         return _thrown(name, message, stack, source, shape)
-    ops = msgspec.convert(said.get("m", []), tuple[MemoryOp, ...])
-    logs = msgspec.convert(said.get("l", []), tuple[str, ...])
+    if "m" not in said:  # no effects, as most
+        return Value(said.get("v"), "u" in said)
+    ops = msgspec.convert(said["m"], tuple[MemoryOp, ...])
+    logs = msgspec.convert(said["l"], tuple[str, ...])
     return Value(value=said.get("v"), undefined="u" in said, memory=ops, logs=logs)
 
 

@@ -1,8 +1,8 @@
 """The child process seen from its client: start it, send a frame, wait for the reply, kill it when it hangs.
 
-Two ways to wait, the same rules: `exchange` blocks, `exchange_async` lets other tasks run. Both spin for a
-moment first, because being woken costs four times a small evaluation. What frames mean is left to
-`sandbox.py`.
+Most replies come within some tens of µs, which is less than it costs an event loop to wait for them: so the reply is
+waited for on the spot for a moment (`reply_at_once`), and only then with `reply`, which blocks, or `reply_async`, which
+lets other tasks run. What frames mean is left to `sandbox.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SPIN_S = 50e-6
 LOADING_S = 10.0
-LOOK_EVERY_S = 0.05  # the child says in shared memory when a run starts; that wakes nobody
+LOOK_EVERY_S = 0.05
 RUNS_MAX = 1_000_000
 REPLY_BYTES_MAX = 256 << 20
 ENGINE_IS_WRONG = 3
@@ -89,6 +89,15 @@ class Child:
         self._from_child = self._process.stdout.fileno()
         os.set_blocking(self._to_child, False)
         os.set_blocking(self._from_child, False)
+        self._writable, self._readable = (
+            select.poll(),
+            select.poll(),
+        )  # select() can't watch descriptors over 1023
+        self._writable.register(self._to_child, select.POLLOUT)
+        self._readable.register(self._from_child, select.POLLIN)
+        self._limits_s: Sequence[float] = ()
+        self._buffer = bytearray()
+        self._left = memoryview(b"")
 
     def _start(self, engine: str, settings: list[str]) -> subprocess.Popen[bytes]:
         import subprocess
@@ -123,41 +132,57 @@ class Child:
         except OSError as error:
             raise SandboxError(f"the expression sandbox can't be started: {error.strerror}") from error
 
-    def exchange(self, parts: Sequence[str], limits_s: Sequence[float]) -> Reply:
-        """Send a frame and wait for its reply; `limits_s` are the limits of its runs, in order."""
-        left = self._begin(parts)
-        reply: Reply | None = None
-        while left:
-            left = self._write_some(left)
-            if left and (reply := self._pause(self._to_child, True, limits_s)):
-                return reply
-        buffer = bytearray()
-        while (reply := self._read(buffer)) is None:
-            if self._spinning():
-                os.sched_yield()
-            elif reply := self._pause(self._from_child, False, limits_s):
-                return reply
-        return reply
+    def send(self, parts: Sequence[str], limits_s: Sequence[float]) -> None:
+        """Send a frame, as much of it as goes without waiting; one of the three below gets its reply.
 
-    async def exchange_async(self, parts: Sequence[str], limits_s: Sequence[float]) -> Reply:
-        """As `exchange`, with the event loop free after the first 50 µs. Cancelling it kills the child."""
+        `limits_s` are the limits of its runs, in order.
+        """
+        self._marker[0] = -1
+        self._sent_at = time.monotonic()
+        self._limits_s = limits_s
+        self._buffer = bytearray()
+        self._left = memoryview(pack(parts))
+        self._write_some()
+
+    def reply_at_once(self, until_s: float) -> Reply | None:
+        """The reply if it is there by `until_s` on the monotonic clock; None means that it takes longer."""
+        spin_until = min(self._sent_at + SPIN_S, until_s)
+        while not self._left:
+            if (reply := self._read()) is not None:
+                return reply
+            now = time.monotonic()
+            if now >= until_s:
+                break
+            if now < spin_until:
+                os.sched_yield()
+            else:
+                self._readable.poll(1)
+        return None
+
+    def reply(self) -> Reply:
+        """The reply; blocks. A child that takes too long is killed."""
+        while True:
+            if (reply := self._proceed()) is not None or (reply := self._overdue()) is not None:
+                return reply
+            waiting = self._writable if self._left else self._readable
+            waiting.poll(max(1, int(self._wait_s() * 1000)))
+
+    async def reply_async(self) -> Reply:
+        """As `reply`, with the event loop free meanwhile. Cancelling it kills the child."""
         try:
-            left = self._begin(parts)
-            reply: Reply | None = None
-            while left:
-                left = self._write_some(left)
-                if left and (reply := await self._pause_async(self._to_child, True, limits_s)):
+            while True:
+                if (reply := self._proceed()) is not None or (reply := self._overdue()) is not None:
                     return reply
-            buffer = bytearray()
-            while (reply := self._read(buffer)) is None:
-                if self._spinning():
-                    os.sched_yield()
-                elif reply := await self._pause_async(self._from_child, False, limits_s):
-                    return reply
+                await self._pause()
         except BaseException:
             self.kill()
             raise
-        return reply
+
+    def exchange(self, parts: Sequence[str], limits_s: Sequence[float]) -> Reply:
+        """Send a frame and wait for its reply; blocks."""
+        self.send(parts, limits_s)
+        reply = self.reply_at_once(self._sent_at + SPIN_S)
+        return self.reply() if reply is None else reply
 
     def kill(self) -> int | None:
         """End the child, whatever state it is in, and let go of everything; safe to repeat."""
@@ -179,35 +204,32 @@ class Child:
                 stream.close()
         self._process.returncode = 0
 
-    def _begin(self, parts: Sequence[str]) -> memoryview:
-        self._marker[0] = -1
-        self._sent_at = time.monotonic()
-        self._spin_until = self._sent_at + SPIN_S
-        return memoryview(pack(parts))
+    def _proceed(self) -> Reply | None:
+        """Write and read what goes without waiting."""
+        if self._left:
+            self._write_some()
+        return None if self._left else self._read()
 
-    def _spinning(self) -> bool:
-        return time.monotonic() < self._spin_until
-
-    def _write_some(self, left: memoryview) -> memoryview:
+    def _write_some(self) -> None:
         try:
-            return left[os.write(self._to_child, left) :]
+            self._left = self._left[os.write(self._to_child, self._left) :]
         except BlockingIOError:
-            return left
+            return
         except BrokenPipeError:
-            return left[len(left) :]  # the read that follows finds the end
+            self._left = self._left[len(self._left) :]  # the read that follows finds the end
 
-    def _read(self, buffer: bytearray) -> Reply | None:
+    def _read(self) -> Reply | None:
         try:
             data = os.read(self._from_child, _CHUNK_BYTES)
         except BlockingIOError:
             return None
         if not data:
             return self._died(hung=False)
-        buffer += data
-        if len(buffer) > REPLY_BYTES_MAX:
+        self._buffer += data
+        if len(self._buffer) > REPLY_BYTES_MAX:
             return self._died(hung=False)
         try:
-            return unpack(buffer)
+            return unpack(self._buffer)
         except ValueError:
             return self._died(hung=False)
 
@@ -219,43 +241,37 @@ class Child:
         number = self._marker[0]
         return int(number) if 0 <= number < RUNS_MAX else None
 
-    def _left_s(self, limits_s: Sequence[float]) -> float:
+    def _left_s(self) -> float:
         """Seconds until the run under way has used up its time on the wall clock."""
-        run, now = self._run_under_way(), time.monotonic()
+        run, now, limits_s = self._run_under_way(), time.monotonic(), self._limits_s
         since = self._marker[1] if self._sent_at <= self._marker[1] <= now else self._sent_at
         last = self._sent_at + LOADING_S + sum(limits_s)
         if run is not None and run < len(limits_s):
             return min(since + limits_s[run] + self._grace_s, last) - now
         return min(since + LOADING_S, last) - now
 
-    def _pause(self, descriptor: int, writing: bool, limits_s: Sequence[float]) -> Died | None:
-        left_s = self._left_s(limits_s)
-        if left_s <= 0:
-            return self._died(hung=True)
-        waiting = select.poll()  # select() can't watch descriptors over 1023
-        waiting.register(descriptor, select.POLLOUT if writing else select.POLLIN)
-        waiting.poll(max(1, int(min(left_s, LOOK_EVERY_S) * 1000)))
-        return None
+    def _overdue(self) -> Died | None:
+        return self._died(hung=True) if self._left_s() <= 0 else None
 
-    async def _pause_async(self, descriptor: int, writing: bool, limits_s: Sequence[float]) -> Died | None:
+    def _wait_s(self) -> float:
+        """How long to wait before looking again: the child says in shared memory when a run starts."""
+        return min(max(0.0, self._left_s()), LOOK_EVERY_S)
+
+    async def _pause(self) -> None:
         import asyncio
 
-        left_s = self._left_s(limits_s)
-        if left_s <= 0:
-            return self._died(hung=True)
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
-        watch, ignore = (
-            (loop.add_writer, loop.remove_writer) if writing else (loop.add_reader, loop.remove_reader)
-        )
+        watch, ignore, descriptor = loop.add_reader, loop.remove_reader, self._from_child
+        if self._left:
+            watch, ignore, descriptor = loop.add_writer, loop.remove_writer, self._to_child
         watch(descriptor, _wake, ready)
-        timer = loop.call_later(min(left_s, LOOK_EVERY_S), _wake, ready)
+        timer = loop.call_later(self._wait_s(), _wake, ready)
         try:
             await ready
         finally:
             timer.cancel()
             ignore(descriptor)
-        return None
 
 
 def _wake(ready: asyncio.Future[None]) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from gonogo.expressions.analyse import Reading
 from gonogo.expressions.compiled import Compiled
 from gonogo.expressions.frames import encode_value
@@ -26,6 +28,8 @@ FAULTS_MAX = 4
 TRIES_MAX = 2 * FAULTS_MAX
 NAMESPACE_DEFAULT = "default"
 HISTORY = "outputs_history"
+NOTHING = ""
+"""The arguments of an expression that reads no data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,7 @@ class Limits:
     batch_s: float = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One evaluation: `source` as `kind`, ended after `limit_s` of CPU time.
 
     `names` maps a name to its JSON value, looked up only if `source` reads it; a missing one is null.
@@ -69,7 +72,7 @@ class Pending:
     def __init__(self, index: int, request: Request) -> None:
         self.index = index
         self.request = request
-        self.compiled = Compiled(0, request.source)
+        self.compiled: Compiled
         self.extra: dict[str, set[str]] = {}
         self.keys: set[str] = set()
         self.history = False
@@ -95,6 +98,8 @@ class Pending:
 def spec_of(pending: Pending, slots: Slots) -> str:
     """The arguments of one run, as the JSON text `mirror.js` reads: slots, or views with the keys sent so far."""
     names, compiled = pending.request.names, pending.compiled
+    if compiled.reads_nothing:
+        return NOTHING
     spec: dict[str, Any] = {
         "names": [_argument(name, pending, slots) for name in compiled.parameters],
     }

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gonogo.errors import Bug, SandboxError
+from gonogo.expressions.batch import Batch, Conversation, Frame
 from gonogo.expressions.compiled import Compiled, Functions
 from gonogo.expressions.names import Kind
 from gonogo.expressions.outcomes import Needs, limit_failure, outcome, syntax_failure
@@ -31,9 +32,6 @@ __all__ = ["Failure", "Limits", "MemoryOp", "Request", "Result", "Sandbox", "Val
 UNREADABLE = Failure("crash", "the expression engine gave an answer that can't be read")
 RUNS_PER_FRAME_MAX = 1000
 DEATHS_WHILE_STARTING_MAX = 3
-
-Frame = tuple[list[str], list[float]]
-Conversation = Generator[Frame, Reply, None]
 
 
 def _checked(result: Result | Needs, kind: Kind) -> Result:
@@ -58,6 +56,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._async_lock: asyncio.Lock | None = None
         self._loop_thread: int | None = None
+        self._batch: Batch | None = None
         self._child: Child | None = None
         self._functions = Functions()
         self._slots = Slots()
@@ -70,35 +69,39 @@ class Sandbox:
 
     def prepare(self, sources: Sequence[tuple[str, Kind]]) -> list[Failure | None]:
         """Compile all `sources` in one frame; returns for each what is wrong with it."""
-        found: list[Failure | None] = [None] * len(sources)
         with self._alone():
-            self._drive(self._compilation([source for source, _ in sources], found))
-        return found
+            compiled = [self._functions.compiled(source) for source, _ in sources]
+            self._drive(self._compilation(compiled))
+            return [each.failure for each in compiled]
 
     def evaluate(self, requests: Sequence[Request]) -> list[Result]:
         """Evaluate all `requests`, in order; blocks."""
-        results: list[Result | None] = [None] * len(requests)
         with self._alone():
-            self._drive(self._evaluation(requests, results))
-        return [result for result in results if result is not None]
+            return self._drive(self._evaluation(requests))
 
-    async def evaluate_async(self, requests: Sequence[Request]) -> list[Result]:
+    async def evaluate_async(self, requests: Sequence[Request]) -> Sequence[Result]:
         """As `evaluate`, without blocking the event loop; one batch at a time. Cancelling it is safe at any point."""
         import asyncio
 
-        results: list[Result | None] = [None] * len(requests)
         if self._async_lock is None:
             self._async_lock = asyncio.Lock()
         async with self._async_lock:
-            while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - a thread is evaluating; it ends in time
+            while (batch := self.begin(requests)) is None:  # noqa: ASYNC110 - a thread is evaluating; it ends in time
                 await asyncio.sleep(0.001)
-            self._loop_thread = threading.get_ident()
-            try:
-                await self._drive_async(self._evaluation(requests, results))
-            finally:
-                self._loop_thread = None
-                self._lock.release()
-        return [result for result in results if result is not None]
+            return await batch.finish()
+
+    def begin(self, requests: Sequence[Request]) -> Batch | None:
+        """Evaluate as much of `requests` as takes a moment, which is mostly all of it.
+
+        The rest is for `Batch.finish`, which must be awaited, or `Batch.drop` called. None, and nothing is done, while
+        something else is evaluated.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        self._loop_thread = threading.get_ident()
+        self._batch = batch = Batch(self._evaluation(requests), self._running, self._batch_over)
+        batch.go()
+        return batch
 
     def start(self) -> None:
         """Start the child now, so that it gets ready beside other work; it isn't waited for."""
@@ -108,6 +111,8 @@ class Sandbox:
 
     def close(self) -> None:
         """End the child; the next call would start another."""
+        if self._batch is not None and self._loop_thread == threading.get_ident():
+            self._batch.drop()
         with self._alone():
             self._stop()
 
@@ -119,28 +124,26 @@ class Sandbox:
         with self._lock:
             yield
 
-    def _drive(self, conversation: Conversation) -> None:
+    def _drive(self, conversation: Conversation) -> list[Result]:
         try:
-            parts, limits_s = next(conversation)
+            frame = next(conversation)
             while True:
-                parts, limits_s = conversation.send(self._running().exchange(parts, limits_s))
-        except StopIteration:
-            return
+                frame = conversation.send(self._running().exchange(*frame))
+        except StopIteration as ended:
+            results: list[Result] = ended.value
+            return results
         except BaseException:
             self._stop()
             raise
 
-    async def _drive_async(self, conversation: Conversation) -> None:
-        try:
-            parts, limits_s = next(conversation)
-            while True:
-                reply = await self._running().exchange_async(parts, limits_s)
-                parts, limits_s = conversation.send(reply)
-        except StopIteration:
-            return
-        except BaseException:
+    def _batch_over(self, batch: Batch, dropped: bool) -> None:
+        if self._batch is not batch:
+            return  # it was before
+        if dropped:
             self._stop()
-            raise
+        self._batch = None
+        self._loop_thread = None
+        self._lock.release()
 
     def _running(self) -> Child:
         """The child, started if need be; only ever called right after `_fresh` has looked at it."""
@@ -166,9 +169,8 @@ class Sandbox:
         self._slots = Slots()
         self._functions.forget_all()
 
-    def _compilation(self, sources: Sequence[str], found: list[Failure | None]) -> Conversation:
+    def _compilation(self, compiled: Sequence[Compiled]) -> Conversation:
         self._fresh()
-        compiled = [self._functions.compiled(source) for source in sources]
         waiting = self._unsent(compiled)
         deaths = 0
         while waiting:
@@ -182,10 +184,10 @@ class Sandbox:
                 self._settle_compiled(part, reply[1:])
                 self._retire(reply)
             waiting = [each for each in self._unsent(waiting) if each.failure is None]
-        for index, each in enumerate(compiled):
-            found[index] = each.failure
+        return []
 
-    def _evaluation(self, requests: Sequence[Request], results: list[Result | None]) -> Conversation:
+    def _evaluation(self, requests: Sequence[Request]) -> Conversation:
+        results: list[Result | None] = [None] * len(requests)
         pending = [Pending(index, request) for index, request in enumerate(requests)]
         deaths, alone = 0, False
         while pending:
@@ -201,37 +203,42 @@ class Sandbox:
                 self._blame(reply, batch, results, deaths)
             elif reply is not None:
                 deaths = 0
-                self._settle_compiled(unsent, reply[1 : 1 + len(unsent)])
+                if unsent:
+                    self._settle_compiled(unsent, reply[1 : 1 + len(unsent)])
                 self._settle(batch, reply[1 + len(unsent) :], results)
                 self._retire(reply)
             pending = [each for each in pending if results[each.index] is None]
+        return [result for result in results if result is not None]
 
     def _ready(self, pending: Sequence[Pending], results: list[Result | None]) -> list[Pending]:
         """Those that can run: text that is no expression, or didn't compile, is settled here."""
         batch = []
         for each in pending:
-            each.compiled = self._functions.compiled(each.request.source, each.request.hints)
-            if each.compiled.failure is not None:
-                results[each.index] = each.compiled.failure
-            else:
+            request = each.request
+            compiled = each.compiled = self._functions.compiled(request.source, request.hints)
+            if compiled.failure is None:
                 batch.append(each)
+            else:
+                results[each.index] = compiled.failure
         return batch
 
     def _unsent(self, compiled: Sequence[Compiled]) -> list[Compiled]:
-        once = {each.number: each for each in compiled if not each.sent and each.failure is None}
-        return list(once.values())
+        unsent = [each for each in compiled if not each.sent and each.failure is None]
+        return list({each.number: each for each in unsent}.values()) if len(unsent) > 1 else unsent
 
     def _frame(self, unsent: Sequence[Compiled], batch: Sequence[Pending]) -> Frame:
-        self._slots.make_room()
-        specs = [spec_of(each, self._slots) for each in batch]
-        parts = [repr(self._limits.batch_s), *self._functions.take_parts(), *self._slots.take_parts()]
-        for each in unsent:
-            parts += ("c", str(each.number), ",".join(each.parameters), each.source, each.shape.body)
-        limits_s = []
-        for run, spec in zip(batch, specs, strict=True):
-            request = run.request
-            parts += ("r", str(run.compiled.number), request.kind, repr(request.limit_s), spec)
+        slots = self._slots
+        slots.make_room()
+        runs: list[str] = []
+        limits_s: list[float] = []
+        for each in batch:
+            request = each.request
+            runs += ("r", each.compiled.name, request.kind, repr(request.limit_s), spec_of(each, slots))
             limits_s.append(request.limit_s)
+        parts = [repr(self._limits.batch_s), *self._functions.take_parts(), *slots.take_parts()]
+        for compiled in unsent:
+            parts += ("c", compiled.name, ",".join(compiled.parameters), compiled.source, compiled.shape.body)
+        parts += runs
         return parts, limits_s
 
     def _understood(self, reply: Reply, expected: int) -> Reply:
@@ -250,11 +257,12 @@ class Sandbox:
 
     def _settle(self, batch: Sequence[Pending], said: Sequence[str], results: list[Result | None]) -> None:
         for each, text in zip(batch, said, strict=True):
-            if each.compiled.failure is not None:
-                results[each.index] = each.compiled.failure
+            compiled = each.compiled
+            if compiled.failure is not None:
+                results[each.index] = compiled.failure
             elif text:
                 try:
-                    result = outcome(text, each.compiled.source, each.compiled.shape, each.request.limit_s)
+                    result = outcome(text, compiled.source, compiled.shape, each.request.limit_s)
                 except (ValueError, KeyError, TypeError, AttributeError):
                     result = UNREADABLE
                 if isinstance(result, Needs) and each.want(result.wanted):

@@ -13,7 +13,7 @@ import resource
 import select
 import sys
 import time
-from _signal import ITIMER_REAL, SIG_IGN, SIGINT, setitimer, signal  # type: ignore[import-not-found]
+from _signal import ITIMER_PROF, SIG_IGN, SIGINT, setitimer, signal  # type: ignore[import-not-found]
 from mmap import mmap
 from posix import read, sched_yield, set_blocking, write
 
@@ -28,9 +28,9 @@ COMPILE_S = 1.0
 MEASURE_AFTER_BYTES = 1 << 20
 HEAP_BYTES_PER_JSON_BYTE = 8
 MEASURE_EVERY_RUNS = 4096
-IDLE_ALARM_S = 0.0
-FRAME_ALARM_S = 60.0
-RUN_ALARM_S = 2.0
+LOADING_S = 10.0
+ALARM_S = 2.0
+ALARM_EVERY_S = 1.0
 BOOTSTRAP_LINE = 100_000
 ENGINE_IS_WRONG = 3
 SUSPICIOUS = ("!", '{"e":["InternalError"', '{"e":["thrown","null"')
@@ -201,15 +201,22 @@ class Engine:
 class Marker:
     """Shared with the client: which run of the frame is under way and since when, for the client's kill.
 
-    Should the client be gone, nobody kills a hang; then the timer does, always later than the client would.
+    Should the client be gone, nobody kills a hang; then the timer does, always later than the client would. It counts
+    CPU time, so an idle process has nothing to fear from it, and it is wound up again only now and then.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._cells = memoryview(mmap(descriptor, 4096)).cast("d")
+        self._limit_s = 0.0
+        self._wound_up_at = 0.0
 
     def set(self, index: int, limit_s: float) -> None:
-        setitimer(ITIMER_REAL, limit_s + RUN_ALARM_S)
-        self._cells[1] = time.monotonic()
+        """Something that may take `limit_s` begins; `index` is that of a run, -1 for anything else."""
+        now = time.monotonic()
+        if limit_s != self._limit_s or now > self._wound_up_at + ALARM_EVERY_S:
+            setitimer(ITIMER_PROF, limit_s + ALARM_S + ALARM_EVERY_S)
+            self._limit_s, self._wound_up_at = limit_s, now
+        self._cells[1] = now
         self._cells[0] = index
 
 
@@ -232,10 +239,12 @@ def answer(engine: Engine, marker: Marker, parts: list[str]) -> list[str]:
                 continue
             marker.set(runs, float(arguments[2]))
             result = engine.run(*arguments)
-            suspicious = suspicious or result.startswith(SUSPICIOUS)
+            suspicious = suspicious or (len(result) > 1 and result.startswith(SUSPICIOUS))
             out.append(result)
             runs += 1
-        elif command == "c":
+            continue
+        marker.set(-1, LOADING_S)
+        if command == "c":
             complaint = engine.compile(*arguments)
             suspicious = suspicious or (complaint != "" and "Error" not in complaint)
             out.append(complaint)
@@ -245,9 +254,9 @@ def answer(engine: Engine, marker: Marker, parts: list[str]) -> list[str]:
             engine.forget(*arguments)
         else:
             engine.put(command, *arguments)
-    marker.set(-1, FRAME_ALARM_S)
-    if (suspicious or engine.due()) and engine.worn_out():
-        out[0] = "retire"
+    if suspicious or engine.due():
+        marker.set(-1, LOADING_S)
+        out[0] = "retire" if engine.worn_out() else ""
     return out
 
 
@@ -299,9 +308,7 @@ def main(arguments: list[str]) -> int:
     limit_process()
     set_blocking(0, False)
     while (text := receive_frame()) is not None:
-        setitimer(ITIMER_REAL, FRAME_ALARM_S)
         send_frame("\0".join(answer(engine, cells, text.split("\0"))))
-        setitimer(ITIMER_REAL, IDLE_ALARM_S)
     return 0
 
 

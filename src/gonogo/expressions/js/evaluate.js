@@ -79,12 +79,13 @@
     return `{${body},"m":${JSON.stringify(ops)},"l":${JSON.stringify(logs)}}`;
   };
 
+  const NOTHING = { names: [] };
   const mirror = makeMirror(current);
   makeHelpers(current);
   lockdown();
 
   const run = (compiled, kind, specText) => {
-    const spec = JSON.parse(specText);
+    const spec = specText === '' ? NOTHING : JSON.parse(specText);
     evaluation = {
       kind, spec, needs: [], ops: [], logs: [], history: undefined, status: null, association: null, json,
     };
