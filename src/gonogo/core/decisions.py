@@ -345,6 +345,6 @@ class Finished(Decision, frozen=True, tag="finished"):
 
 AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Assuming | Started | Ended | Completed | Settled | Expanded
-    | Retrying | TimedOut | Routed | Refused | OneShotSkip | Flagged | Remediating | Routing | Superseded | Held | Doubted
-    | Answered | TimerCleared | CallStopping | Stopping | Reopened | Finished
+    | Retrying | TimedOut | Routed | Refused | OneShotSkip | Flagged | Remediating | Routing | Superseded | Held
+    | Doubted | Answered | TimerCleared | CallStopping | Stopping | Reopened | Finished
 )  # fmt: skip

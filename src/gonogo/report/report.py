@@ -10,6 +10,7 @@ from gonogo.journal.lazily import Members, plain_data
 from gonogo.journal.view import RunView, StepView
 from gonogo.report.findings import Finding, Findings, ReadLines, findings
 from gonogo.report.why import Why, whys
+from gonogo.report.withheld import notes_of, withheld_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Report:
         left = {name: self.whys[name].as_json() for name in self.view.excluded if name in self.whys}
         yield "left_out", left
         yield "hidden_issues", self.findings.hidden
+        if self.view.state.safe_mode:
+            yield "withheld", [call.as_json() for call in withheld_calls(self.view)]
         yield "notes", list(self.notes)
 
     def _step(self, step: StepView, shown: dict[str, list[Finding]] | None) -> Any:
@@ -49,4 +52,4 @@ def report_of(
     view: RunView, *, read_lines: ReadLines = lambda _: None, notes: tuple[str, ...] = ()
 ) -> Report:
     """The report of a run; `notes` are about the journal itself (a torn line, say). Raises JournalError."""
-    return Report(view, whys(view), findings(view, read_lines), notes)
+    return Report(view, whys(view), findings(view, read_lines), (*notes_of(view), *notes))

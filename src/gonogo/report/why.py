@@ -123,7 +123,11 @@ class _Teller:
             return "nothing sent the run to it"
         if not chain:
             return reason.replace("_", " ")
-        return f"needs {_way(chain)}, {self._what_happened(chain[-1])}"
+        happened = f"{_way(chain)}, {self._what_happened(chain[-1])}"
+        if reason == "suppressed":
+            critical = self._view.plan.steps[chain[-1]].criticality
+            return f"kept back: it acts behind the {critical} step {happened}"
+        return f"needs {happened}"
 
     def _what_happened(self, root: str) -> str:
         step = self._view.steps.get(root)
