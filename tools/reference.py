@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference that the code itself knows best: YAML keys, step types, the command line.
+"""Write the pages of docs/reference that the code itself knows best: YAML keys, step types, the command line, metrics.
 
     reference.py            write them
     reference.py --check    say which are not what the code says
@@ -202,10 +202,40 @@ def command_page() -> str:
     return "\n\n".join(["# Command line", NOTE, lead, *parts]) + "\n"
 
 
+def metrics_page() -> str:
+    """Every metric of a run."""
+    families = importlib.import_module("gonogo.journal.metrics").FAMILIES
+    lead = (
+        "`gonogo show RUN --metrics` tells these of one run, as Prometheus reads them; the JSON report has the same "
+        "under `metrics`. [Collect metrics](../how-to/metrics.md) shows how to bring them to a server. A child "
+        "workflow's run has metrics of its own."
+    )
+    lines = [
+        f"| `{family.name}` | {family.kind} | {', '.join(f'`{label}`' for label in family.labels)} "
+        f"| {cell(family.help)} |"
+        for family in families
+    ]
+    return "\n".join(
+        [
+            "# Metrics",
+            "",
+            NOTE,
+            "",
+            lead,
+            "",
+            "| Name | Kind | Labels | Meaning |",
+            "|---|---|---|---|",
+            *lines,
+            "",
+        ]
+    )
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "yaml.md": yaml_page,
     "step-types.md": types_page,
     "command-line.md": command_page,
+    "metrics.md": metrics_page,
 }
 
 
