@@ -149,7 +149,7 @@ class RetryShare:
             bucket = self._bucket(now_s)
             calls = sum(each[1] for each in self._buckets)
             retries = sum(each[2] for each in self._buckets)
-            if retries < max(self.floor, self.share * calls):
+            if retries + 1 <= max(self.floor, self.share * calls):
                 bucket[2] += 1
                 return None
         return f"{retries} retries among {calls} calls in {self.window_s:g} s"

@@ -44,7 +44,7 @@ _TABLE = (
     Row("deadline", "no", "no", "no", "yes", "unknown", "the call's own time was up"),
     Row("timeout-connect", "yes", "yes", "failure", "no", "none", "no connection in time"),
     Row("timeout-first-token", "no", "yes", "failure", "no", "unknown", "connected, then silence"),
-    Row("timeout-idle", "yes", "yes", "failure", "no", "unknown", "the stream stopped coming"),
+    Row("timeout-idle", "once", "yes", "failure", "no", "unknown", "the stream stopped coming"),
     Row("timeout-total", "no", "yes", "failure", "no", "unknown", "the attempt's time was up"),
     Row("network", "yes", "yes", "failure", "no", "unknown", "reset, name lookup, TLS, protocol"),
     Row("server-5xx", "yes", "yes", "failure", "no", "unknown", "500, 502, 504, 408"),
