@@ -225,3 +225,24 @@ def test_a_cancelled_task_ends_its_run_in_good_order() -> None:
     asyncio.run(main())
     view = gonogo.read(runs.ids()[0], runs=runs)
     assert (view.verdict, view.steps["a"].outcome) == ("NO-GO", "cancelled")
+
+
+def test_a_blocking_function_refuses_to_block_an_event_loop() -> None:
+    """It says which function to await instead; nothing has run."""
+    runs = MemoryRuns()
+
+    async def main() -> None:
+        gonogo.loads(ASKS).run(runs=runs)
+
+    with pytest.raises(UsageError, match="event loop") as refused:
+        asyncio.run(main())
+    assert "_async" in str(refused.value.advice)
+    assert runs.ids() == []
+
+
+def test_a_program_can_try_a_workflow_out() -> None:
+    """In safe mode what mutates isn't called; the output tells what the call would have been given."""
+    text = 'version: "1.0"\nsteps:\n  a: {type: command, exec: touch made, mutates: true}\n'
+    tried = gonogo.loads(text).run(runs=MemoryRuns(), safe_mode=True)
+    assert (tried.verdict, tried.output("a")["safe_mode"]) == ("GO", True)
+    assert not Path("made").exists()

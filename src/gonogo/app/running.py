@@ -11,6 +11,7 @@ from gonogo.app.collecting import seldom_collected
 from gonogo.app.options import Options, Start, runs_in
 from gonogo.app.wiring import first_record_of, redactor_for, surroundings, surroundings_again
 from gonogo.core.plan import Plan
+from gonogo.errors import UsageError
 from gonogo.hosts.base import RunResult
 
 if TYPE_CHECKING:
@@ -84,6 +85,22 @@ async def go_on_async(run_id: str, options: Options, due: Callable[[], bool]) ->
 
 
 def blocking(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine in an event loop of its own. Ctrl-C cancels it, which ends the run in good order."""
+    """Run a coroutine in an event loop of its own. Ctrl-C cancels it, which ends the run in good order.
+
+    Raises UsageError where a loop is running already: it would stand still meanwhile.
+    """
+    if _loop_is_running():
+        raise UsageError(
+            "an event loop is running here, so nothing can block it",
+            advice="await the function that ends in _async",
+        )
     with seldom_collected():
         return asyncio.run(main())
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

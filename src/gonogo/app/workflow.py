@@ -43,12 +43,14 @@ class Workflow:
         runs: str | Path | Runs = RUNS_DIR,
         ask: Asker = nobody,
         sinks: tuple[Sink, ...] = (),
+        safe_mode: bool = False,
     ) -> RunResult:
         """Run it to its end or to a wait for a person.
 
         `event` is the trigger ({name, action, …}), `context` what expressions see as pr, files, branch…, `steps`
         limits the run to these and what they depend on, `ask` answers questions at once (an async function; None from
-        it lets the run wait), `sinks` are told of each record of the journal.
+        it lets the run wait), `sinks` are told of each record of the journal. In `safe_mode` mutating calls are
+        prepared and not made.
 
         Raises:
             UsageError: inputs or other values don't fit, or a requested step doesn't exist.
@@ -64,6 +66,7 @@ class Workflow:
                 runs=runs,
                 ask=ask,
                 sinks=sinks,
+                safe_mode=safe_mode,
             )
         )
 
@@ -78,9 +81,10 @@ class Workflow:
         runs: str | Path | Runs = RUNS_DIR,
         ask: Asker = nobody,
         sinks: tuple[Sink, ...] = (),
+        safe_mode: bool = False,
     ) -> RunResult:
         """As `run`, in an event loop that is running. When its task is cancelled the run is cancelled in good order."""
-        start = Start(trigger=event, context=context or {}, inputs=inputs or {}, requested=steps)
+        start = Start(event, context or {}, inputs or {}, requested=steps, safe_mode=safe_mode)
         options = Options(runs=runs, env=env or {}, ask=ask, sinks=sinks, table=self.table)
         return await running.start_run_async(self.plan, start, options)
 
