@@ -5,9 +5,10 @@ from __future__ import annotations
 from gonogo.core.events import CallFailed
 from gonogo.core.faults import Fault
 from gonogo.core.plan import Block, Expression, Plan, Retry, Step
+from gonogo.journal.counts import Counts
 from gonogo.journal.glimpse import glimpses_of
 from gonogo.journal.records import Record
-from gonogo.journal.tally import Counts, Tally
+from gonogo.journal.tally import Tally
 
 FLAKY = Fault(kind="http.status", fault_class="transient", rule_id="x/busy", message="busy")
 PLAN = Plan(

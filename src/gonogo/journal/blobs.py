@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,8 @@ def is_reference(value: Any) -> bool:
 
 def reference(value: Any, data: bytes) -> dict[str, Any]:
     """What stands in the place of `value`, whose JSON is `data`."""
+    from hashlib import sha256
+
     text = value if isinstance(value, str) else data[: PREVIEW_CHARACTERS * 4].decode(errors="ignore")
     return {
         "$blob": f"sha256:{sha256(data).hexdigest()}",
@@ -84,6 +85,8 @@ class FileBlobs(Blobs):
         digest = digest_of(value)
         if digest is None:
             return value
+        from hashlib import sha256
+
         path = self._folder / digest
         with files.system_errors("read", path):
             files.real_folder(self._folder)

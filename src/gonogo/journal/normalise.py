@@ -16,6 +16,8 @@ Redaction is `redact.py`'s; moving large outputs out of the way is `blobs.py`'s.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -52,8 +54,13 @@ _ADVICE: dict[type, str] = {
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
-_decode_event = msgspec.json.Decoder(AnyEvent).decode
 _E = TypeVar("_E", bound=Struct)
+
+
+@cache
+def _event_decoder() -> Callable[[bytes], AnyEvent]:
+    """Made when it is first used: who only reads journals needs none, and it takes milliseconds."""
+    return msgspec.json.Decoder(AnyEvent).decode
 
 
 class NotStorable(ValueError):  # noqa: N818 - the name says what is wrong
@@ -93,13 +100,13 @@ def normalise_event(event: AnyEvent, *, size_bytes_max: int = SIZE_BYTES_MAX) ->
     """
     try:
         data = _encode(event)
-        again: AnyEvent = _decode_event(data)
+        again = _event_decoder()(data)
         faithful = again == event and not (_openers(data) > DEPTH_MAX and _too_deep(_decode(data)))
     except Exception:  # noqa: BLE001 - a foreign __eq__ may raise anything; the walk below names the place
         faithful = False
     if not faithful:
         data = _encode(_clean_struct(event, "", ()))
-        again = _decode_event(data)
+        again = _event_decoder()(data)
     _check_size(data, "the event", size_bytes_max)
     return again
 

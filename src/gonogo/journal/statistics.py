@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import UNSET
 
 from gonogo.core.state import Node, State
+from gonogo.journal.counts import milliseconds
 from gonogo.journal.lazily import Elements
 from gonogo.journal.steps import StepView
-from gonogo.journal.tally import Count, Tally, milliseconds
+from gonogo.journal.tally import Count, Tally
 
 __all__ = ["statistics_of"]
 

@@ -19,9 +19,9 @@ from gonogo.core.reruns import item_of
 from gonogo.core.scope import index_of, order_key
 from gonogo.core.state import Node, State
 from gonogo.core.values import output_of
+from gonogo.journal.counts import milliseconds
 from gonogo.journal.large import shown
 from gonogo.journal.lazily import Elements, Members, plain_data
-from gonogo.journal.tally import milliseconds
 
 __all__ = ["ItemView", "Items", "StepView", "step_view"]
 
@@ -201,20 +201,44 @@ def step_view(state: State, step: Step, said: Sequence[Issue] = ()) -> StepView:
     """A step as it stands; `said` are the run's own issues about it."""
     nodes = _in_order(state, step.name)
     node = nodes[0] if nodes and not nodes[0].scope else None
-    outcome, reason = _of_one(node) if node is not None and len(nodes) == 1 else _of_many(node, nodes)
-    issues = [issue for one in nodes if one.issues for issue in one.issues]
+    if node is None or node.fan is not None or len(nodes) > 1:
+        return _of_several(state, step, said, node, nodes)
+    outcome, reason = _of_one(node)
+    return StepView(
+        step.name,
+        outcome,
+        reason,
+        node.attempts,
+        node.execution,
+        (*node.issues, *said) if said else node.issues,
+        node.fault,
+        _duration_ms(state, node),
+        step.criticality,
+        step.criticality_source,
+        None,
+        node,
+        nodes,
+        state,
+    )
+
+
+def _of_several(
+    state: State, step: Step, said: Sequence[Issue], node: Node | None, nodes: list[Node]
+) -> StepView:
+    outcome, reason = _of_many(node, nodes)
+    items = [one for one in nodes if one.scope and one.fan is None]
     return StepView(
         step.name,
         outcome,
         reason,
         sum([one.attempts for one in nodes]),
         node.execution if node is not None else max([one.execution for one in nodes], default=0),
-        (*issues, *said) if issues or said else (),
+        (*(issue for one in nodes if one.issues for issue in one.issues), *said),
         next((one.fault for one in nodes if one.fault is not None), None),
         _duration_ms(state, node),
         step.criticality,
         step.criticality_source,
-        _items(state, node, nodes),
+        Items(state, items) if items or (node is not None and node.fan is not None) else None,
         node,
         nodes,
         state,
@@ -229,13 +253,6 @@ def _in_order(state: State, name: str) -> list[Node]:
         if len(scopes) < 2
         else [scopes[scope] for scope in sorted(scopes, key=order_key)]
     )
-
-
-def _items(state: State, node: Node | None, nodes: list[Node]) -> Items | None:
-    if node is not None and len(nodes) == 1 and node.fan is None:
-        return None
-    items = [one for one in nodes if one.scope and one.fan is None]
-    return Items(state, items) if items or (node is not None and node.fan is not None) else None
 
 
 def _of_one(node: Node) -> tuple[str, str | None]:

@@ -14,10 +14,11 @@ from typing import Any
 
 from gonogo.core import decisions as d
 from gonogo.core.faults import Fault
+from gonogo.journal.counts import milliseconds
 from gonogo.journal.glimpse import Glimpse
 from gonogo.journal.metrics import Meter
 
-__all__ = ["Counts", "Tally", "milliseconds"]
+__all__ = ["Count", "Tally"]
 
 
 class Count:
@@ -103,25 +104,3 @@ _COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingP
         d.Judged: Tally._judged,
     }
 )
-
-
-class Counts:
-    """The tally of a run, made when it is first asked for: most reports need none."""
-
-    __slots__ = ("_glimpses", "_tally")
-
-    def __init__(self, glimpses: Callable[[], Iterable[Glimpse]]) -> None:
-        self._glimpses = glimpses
-        self._tally: Tally | None = None
-
-    @property
-    def tally(self) -> Tally:
-        """Raises JournalError, should the journal have been damaged meanwhile."""
-        if self._tally is None:
-            self._tally = Tally(self._glimpses())
-        return self._tally
-
-
-def milliseconds(seconds: float) -> int:
-    """Whole milliseconds, never less than none."""
-    return max(0, round(seconds * 1000))

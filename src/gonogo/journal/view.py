@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,14 +17,16 @@ from gonogo.core import lifecycle as life
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Plan
 from gonogo.core.state import Node, State
-from gonogo.journal.glimpse import Glimpse, glimpses_of
+from gonogo.journal.counts import Counts, milliseconds
 from gonogo.journal.lazily import Elements, Members, plain_data
-from gonogo.journal.metrics import About, Metric, as_json
 from gonogo.journal.records import Record
 from gonogo.journal.restoring import state_of
-from gonogo.journal.statistics import statistics_of
 from gonogo.journal.steps import Items, ItemView, StepView, step_view
-from gonogo.journal.tally import Counts, Tally, milliseconds
+
+if TYPE_CHECKING:
+    from gonogo.journal.glimpse import Glimpse
+    from gonogo.journal.metrics import Metric
+    from gonogo.journal.tally import Tally
 
 __all__ = [
     "ItemView",
@@ -108,6 +110,8 @@ class RunView:
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Counters and sums with labels, every family in turn (metrics.py)."""
+        from gonogo.journal.metrics import About
+
         event = str((self.event or {}).get("name") or "")
         about = About(self.run_id, self.plan.name, event, self.verdict or "none", self.state.at)
         return self.counts.tally.meter.metrics(about)
@@ -117,6 +121,8 @@ class RunView:
 
         Raises JournalError before the first of them.
         """
+        from gonogo.journal.metrics import as_json
+
         statistics = self._statistics()
         yield "run_id", self.run_id
         yield "verdict", self.verdict
@@ -133,6 +139,8 @@ class RunView:
         return {name: plain_data(value) for name, value in self.told()}
 
     def _statistics(self) -> dict[str, Any]:
+        from gonogo.journal.statistics import statistics_of
+
         return statistics_of(self.state, self.steps, self.counts.tally)
 
 
@@ -142,6 +150,8 @@ def run_view(records: Sequence[Record]) -> RunView:
     Raises:
         JournalError: the records don't follow from each other, or the first isn't the start of a run.
     """
+    from gonogo.journal.glimpse import glimpses_of
+
     return view_of(state_of(records), lambda: glimpses_of(records))
 
 

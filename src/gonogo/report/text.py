@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import MappingProxyType
 
-from gonogo.journal.view import StepView
+from gonogo.journal.view import Items, StepView
 from gonogo.report import words
 from gonogo.report.findings import Finding, without_faults
 from gonogo.report.layout import Style, brief, cells, count, duration, padded, plain, wrapped
@@ -14,6 +15,9 @@ FINDINGS_MAX = 200
 FAILED_ITEMS_MAX = 5
 NAME_CELLS_MAX = 32
 NOTE_CELLS_MIN = 24
+_COLOURS = MappingProxyType(
+    {"excluded": "dim", "failed": "red", "skipped": "dim", "passed": "dim", "cancelled": "red"}
+)
 _BAD = ("failed", "tolerated", "in_doubt", "cancelled")
 _SEVERITY = {"critical": "red", "error": "red", "warning": "yellow", "info": "blue"}
 
@@ -35,7 +39,8 @@ def _steps(report: Report, style: Style) -> list[str]:
     name_width = min(NAME_CELLS_MAX, max((cells(plain(name)) for name in steps), default=0))
     for step in steps.values():
         lines += row(step, words.note(step, report.whys.get(step.name)), style, name_width)
-        lines += _failed_items(step, style)
+        if step.items is not None:
+            lines += _failed_items(step.items, style)
     return lines
 
 
@@ -43,17 +48,12 @@ def row(step: StepView, note: str, style: Style, name_width: int) -> list[str]:
     """`✓ name   1.2 s  note`, the note on lines of its own where the row is too narrow for it."""
     name = padded(plain(step.name), name_width)
     time = duration(step.duration_ms) if step.outcome != "skipped" and step.attempts else ""
-    head_width = 2 + cells(name) + 2 + 8
     symbol = "excluded" if step.reason == "not_started" else step.outcome
     start = f"{style.symbol(symbol)} {style.paint(name, 'bold')}  {style.paint(time.rjust(8), 'dim')}"
-    colour = (
-        "dim"
-        if symbol == "excluded"
-        else {"failed": "red", "skipped": "dim", "passed": "dim", "cancelled": "red"}.get(
-            step.outcome, "yellow"
-        )
-    )
-    return beside(start, head_width, plain(style.typography(note)), colour, style)
+    if not note:
+        return [start.rstrip()]
+    head_width = 2 + cells(name) + 2 + 8
+    return beside(start, head_width, plain(style.typography(note)), _COLOURS.get(symbol, "yellow"), style)
 
 
 def beside(start: str, start_width: int, note: str, colour: str, style: Style) -> list[str]:
@@ -72,11 +72,9 @@ def beside(start: str, start_width: int, note: str, colour: str, style: Style) -
     ]
 
 
-def _failed_items(step: StepView, style: Style) -> Iterator[str]:
+def _failed_items(items: Items, style: Style) -> Iterator[str]:
     """The first few items that went wrong, each with its message."""
-    if step.items is None:
-        return
-    bad = [item for item in step.items.not_passed() if item.outcome in _BAD]
+    bad = [item for item in items.not_passed() if item.outcome in _BAD]
     if len(bad) < 2:
         return  # the row has told of a single one
     for item in bad[:FAILED_ITEMS_MAX]:
