@@ -98,10 +98,11 @@ class Ran:
             result = app.resume_run(self.result.run_id, app.Options(runs=self.runs, **options))
         return Ran(result, self.runs, self.folder, self.logged)
 
-    def answered(self, step: str, text: str) -> Ran:
+    def answered(self, step: str, text: str, **options: Any) -> Ran:
         """Answer a step and go on."""
         with chdir(self.folder):
-            result = app.answer_run(self.result.run_id, step, text, options=app.Options(runs=self.runs))
+            told = app.Options(runs=self.runs, **options)
+            result = app.answer_run(self.result.run_id, step, text, options=told)
         assert result is not None
         return Ran(result, self.runs, self.folder, self.logged)
 
