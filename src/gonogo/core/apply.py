@@ -17,6 +17,7 @@ from gonogo.core.changes import (
     complete,
     count_items,
     drop_items,
+    failed_again,
     forget_dropped,
     forget_waits,
     keep_result,
@@ -27,6 +28,7 @@ from gonogo.core.changes import (
     reopen_around,
     request,
     set_timer,
+    tell_fault,
 )
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.graph import Graph
@@ -172,6 +174,8 @@ def _ended(state: State, decision: d.Ended) -> Node:
     node.ended_at = state.at
     if node.site.part.guards and node.fan is None:
         note_failure(state, node)
+    if state.open_faults:
+        failed_again(state, node)
     if decision.rest == "open":
         move(state, node, life.ROUTING)
         return node
@@ -358,6 +362,7 @@ _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Asked: _asked,
     d.Judged: _nothing,
     d.OneShotSkip: _nothing,
+    d.FaultEvent: tell_fault,
     d.Cleared: _cleared,
     d.Skipped: _skipped,
     d.Started: _started,

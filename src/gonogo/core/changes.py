@@ -6,9 +6,9 @@ Called by `apply.py` alone; which decision changes what is said there.
 from __future__ import annotations
 
 from gonogo.core import lifecycle as life
-from gonogo.core.decisions import Expanded
+from gonogo.core.decisions import Expanded, FaultEvent
 from gonogo.core.items import items_of
-from gonogo.core.state import Fan, Node, State
+from gonogo.core.state import Fan, Node, OpenFault, State
 from gonogo.errors import Bug
 
 
@@ -95,6 +95,29 @@ def note_failure(state: State, node: Node) -> None:
         state.critical_failures.pop((node.step, node.scope), None)
     elif node.outcome in ("failed", "tolerated"):
         state.critical_failures[node.step, node.scope] = None
+
+
+def tell_fault(state: State, decision: FaultEvent) -> None:
+    """A fault opens, is worked on, or comes to its one end (spec G16)."""
+    place = (decision.step, decision.scope)
+    if decision.event == "detected":
+        fault = state.existing(*place).fault
+        if fault is None:
+            raise Bug(f"step {decision.step} has no fault to tell of")
+        state.last_fault = max(state.last_fault, decision.fault)
+        state.open_faults[place] = OpenFault(decision.fault, fault, decision.attempt)
+    elif decision.event == "recovery.attempted":
+        sent = decision.detail.get("action") != "retry"
+        state.open_faults[place] = state.open_faults[place]._replace(sent=sent)
+    elif decision.event in ("recovery.succeeded", "recovery.failed"):
+        state.open_faults.pop(place, None)
+
+
+def failed_again(state: State, node: Node) -> None:
+    """What the block of an earlier failure of the same fault tried has not helped."""
+    open_fault = state.open_faults.get((node.step, node.scope))
+    if open_fault is not None and open_fault.sent:
+        state.open_faults[node.step, node.scope] = open_fault._replace(sent=False)
 
 
 def drop_items(state: State, node: Node) -> None:

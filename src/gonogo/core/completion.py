@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gonogo.core import decisions as d
-from gonogo.core import fanout, routing, scheduling, stopping, suppression
+from gonogo.core import fanout, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import group_parent, is_superseded, resolve
 from gonogo.core.parts import Part, Waiting
 from gonogo.core.scope import within
 from gonogo.core.state import Node
+from gonogo.core.suppression import kept_back_by
 from gonogo.core.turn import Turn
 
 
@@ -26,11 +27,20 @@ def follow_up(turn: Turn, node: Node) -> None:
         return
     tell_dependents(turn, node)
     if node.outcome == "passed" and node.settled and node.wave and node.step in turn.state.kept_back:
-        suppression.lift(turn, node)
+        lift(turn, node)
     if turn.state.remediating:
         wake_waiting(turn, node)
     if node.outcome == "skipped":
         _finish_inner_groups(turn, node)
+
+
+def lift(turn: Turn, node: Node) -> None:
+    """A step that failed has passed now: those it kept from running are looked at again (semantics.md 7)."""
+    found = () if turn.state.stopping else kept_back_by(turn.state, node)
+    if found:
+        place = (node.step, node.scope)
+        turn.decide(d.Routed(*place, "passed", "lift", *place, turn.state.last_wave + 1, found))
+        turn.routed.extend(found)
 
 
 def finish_group(turn: Turn, parent: Node) -> None:

@@ -182,7 +182,8 @@ class TimedOut(About, frozen=True, tag="timer_done"):
 class Routed(About, frozen=True, tag="routed"):
     """A route: `members` (step and scope pairs) run (again) in wave `wave`, `target` first among them.
 
-    `action`: run, goto, or if: the members, whom their `if` had skipped, are judged again; then nobody is the target.
+    `action`: run or goto; if: the members, whom their `if` had skipped, are judged again; lift: a failure of the step
+    had kept them from running. With these two nobody is the target.
     """
 
     trigger: str = ""
@@ -198,6 +199,8 @@ class Routed(About, frozen=True, tag="routed"):
     def sentence(self) -> str:
         if self.action == "if":
             return f"{self.trigger} has the if of {', '.join(step for step, _ in self.members)} judged again"
+        if self.action == "lift":
+            return f"has passed, so {', '.join(step for step, _ in self.members)} may run after all"
         return f"{self.trigger} sends the run to {self.target} ({self.action})"
 
 
@@ -222,6 +225,31 @@ class OneShotSkip(About, frozen=True, tag="one_shot_skip"):
 
     def sentence(self) -> str:
         return f"not run again for {self.asked_by}: it is one_shot and has run"
+
+
+class FaultEvent(About, frozen=True, tag="fault"):
+    """What becomes of fault number `fault` of the run; it began with `kind`, `class` and `rule_id` at an attempt.
+
+    `event`: detected, isolated, recovery.attempted, recovery.succeeded, recovery.failed, compensated or escalated.
+    """
+
+    event: str = ""
+    fault: int = 0
+    attempt: int = 0
+    kind: str = ""
+    fault_class: str = ""
+    rule_id: str = ""
+    detail: dict[str, Any] = {}
+
+    def sentence(self) -> str:
+        told = ", ".join(f"{name}: {_listed(value)}" for name, value in self.detail.items())
+        return f"fault {self.fault} {self.event} ({self.rule_id or self.kind})" + (
+            f", {told}" if told else ""
+        )
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
 
 
 class Flagged(About, frozen=True, tag="flagged"):
@@ -345,6 +373,6 @@ class Finished(Decision, frozen=True, tag="finished"):
 
 AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Assuming | Started | Ended | Completed | Settled | Expanded
-    | Retrying | TimedOut | Routed | Refused | OneShotSkip | Flagged | Remediating | Routing | Superseded | Held
-    | Doubted | Answered | TimerCleared | CallStopping | Stopping | Reopened | Finished
+    | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged | Remediating | Routing | Superseded
+    | Held | Doubted | Answered | TimerCleared | CallStopping | Stopping | Reopened | Finished
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
@@ -96,6 +96,18 @@ class Node:
         self.lists: dict[int, list[Any]] | None = None
 
 
+class OpenFault(NamedTuple):
+    """A fault that may still be recovered from: its number in the run, and the failure it began with.
+
+    `sent`: since the latest failure its block has sent the run elsewhere, which may yet bring the step to pass.
+    """
+
+    number: int
+    fault: Fault
+    attempt: int
+    sent: bool = False
+
+
 class State:
     """A run. Nested step → scope → node, so that ten thousand items cost no more each than ten."""
 
@@ -131,6 +143,8 @@ class State:
         self.foreign: dict[str, dict[str, None]] = {}
         self.remediating: dict[tuple[str, str], Node] = {}
         self.critical_failures: dict[tuple[str, str], None] = {}
+        self.open_faults: dict[tuple[str, str], OpenFault] = {}
+        self.last_fault = 0
         self.kept_back: dict[str, dict[tuple[str, str], None]] = {}
         self.slots = 0
         self.open_nodes = 0

@@ -7,13 +7,11 @@ what the failed step's own block runs. A run without failures of critical steps 
 
 from __future__ import annotations
 
-from gonogo.core import decisions as d
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.graph import Graph
-from gonogo.core.parts import Site
+from gonogo.core.parts import Part, Site
 from gonogo.core.scope import prefix
 from gonogo.core.state import Node, State
-from gonogo.core.turn import Turn
 
 
 def suppressor(state: State, site: Site, scope: str, reader: Node | None) -> str | None:
@@ -23,16 +21,17 @@ def suppressor(state: State, site: Site, scope: str, reader: Node | None) -> str
     for guard, where in state.critical_failures:
         if reader is not None and reader.requester == (guard, where):
             continue
-        if _blocks(state.graph, guard, site) and _is_behind(state.graph, guard, where, site.part.name, scope):
+        if blocks(state.graph, guard, site.part) and _is_behind(
+            state.graph, guard, where, site.part.name, scope
+        ):
             return guard
     return None
 
 
-def _blocks(graph: Graph, guard: str, site: Site) -> bool:
+def blocks(graph: Graph, guard: str, part: Part) -> bool:
     """external and internal steps keep back whatever mutates, policy steps what is external."""
-    step = site.part.step
     policy = graph.steps[guard].criticality == "policy"
-    return step.criticality == "external" if policy else step.effects == "mutates"
+    return part.acts and (part.step.criticality == "external" if policy else part.step.effects == "mutates")
 
 
 def _is_behind(graph: Graph, guard: str, where: str, name: str, scope: str) -> bool:
@@ -41,21 +40,14 @@ def _is_behind(graph: Graph, guard: str, where: str, name: str, scope: str) -> b
     return shared is not None and prefix(where, shared) == prefix(scope, shared)
 
 
-def lift(turn: Turn, node: Node) -> None:
-    """A step that failed and has passed now: those it kept from running are looked at again (semantics.md 7)."""
-    state = turn.state
-    if state.stopping:
-        return
-    kept_back = (state.node(*place) for place in state.kept_back[node.step])
-    found = tuple(
+def kept_back_by(state: State, node: Node) -> tuple[tuple[str, str], ...]:
+    """The steps a failure of this one kept from running, each with its scope."""
+    places = (state.node(*place) for place in state.kept_back.get(node.step, ()))
+    return tuple(
         (other.step, other.scope)
-        for other in kept_back
-        if other is not None and _was_blocked_by(turn.graph, other, node)
+        for other in places
+        if other is not None and _was_blocked_by(state.graph, other, node)
     )
-    if found:
-        place = (node.step, node.scope)
-        turn.decide(d.Routed(*place, "passed", "lift", *place, state.last_wave + 1, found))
-        turn.routed.extend(found)
 
 
 def _was_blocked_by(graph: Graph, node: Node, guard: Node) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from gonogo.core import decisions as d
+from gonogo.core import fault_events
 from gonogo.core.apply import apply
 from gonogo.core.commands import Ask, ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
 from gonogo.core.parts import Site
@@ -56,6 +57,9 @@ class Turn:
                 self.news.append(node)
             if node.scope:
                 self.refill_around(node.site)
+        if self.state.open_faults or (type(decision) is d.Ended and decision.fault is not None):
+            for event in fault_events.follow(self.state, decision):
+                self.decide(event)
 
     def refill_around(self, site: Site) -> None:
         """Have the fan-out around a site looked at."""
@@ -127,6 +131,9 @@ class Turn:
 
     def finish(self, decision: d.Finished) -> None:
         """The run is over or parked."""
+        if not decision.parked:
+            for event in fault_events.at_the_end(self.state):
+                self.decide(event)
         self.decide(decision)
         self.commands.append(FinishRun(decision.verdict, decision.parked))
 
