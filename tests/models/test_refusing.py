@@ -60,6 +60,14 @@ def test_evidence_names_the_field_that_matched() -> None:
     )
 
 
+def test_a_status_said_again_is_no_code() -> None:
+    """llama.cpp and Azure put the status into `code`; the type says more."""
+    assert (
+        answer(503, {"error": {"code": 503, "type": "unavailable_error"}}).vendor_code == "unavailable_error"
+    )
+    assert answer(429, {"error": {"code": "429"}}).vendor_code == ""
+
+
 def test_a_throttled_bedrock_is_told_by_its_header() -> None:
     """Its body has no code."""
     told = answer(400, {"message": "slow"}, {"x-amzn-errortype": "ThrottlingException:http://internal"})

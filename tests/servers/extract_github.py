@@ -88,6 +88,7 @@ def _resolved(description: Mapping[str, Any], node: Mapping[str, Any]) -> Mappin
     found: Any = description
     for part in node["$ref"].removeprefix("#/").split("/"):
         found = found[part]
+    assert isinstance(found, dict)
     return found
 
 

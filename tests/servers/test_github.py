@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.servers import github
-from tests.servers.github import FakeGitHub, Fault, Token
+from tests.servers.github import TOKEN, FakeGitHub, Fault, Token
 from tests.servers.github_schema import API, problems_of_answer
 
 SHA = "a" * 40
@@ -30,11 +30,11 @@ class Answer:
 class Client:
     """Speaks to the fake as any client would."""
 
-    github: FakeGitHub
-    token: str = github.TOKEN
+    fake: FakeGitHub
+    token: str = TOKEN
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        host = self.github.url.removeprefix("http://")
+        host = self.fake.url.removeprefix("http://")
         client = http.client.HTTPConnection(host, timeout=5)
         sent = {
             "authorization": f"Bearer {self.token}",

@@ -240,10 +240,15 @@ def said_by(body: object, headers: Mapping[str, str]) -> Said:
         ("error.status", inner.get("status")),
         ("x-amzn-errortype", headers.get("x-amzn-errortype", "").partition(":")[0]),
     ]
-    told = tuple((field, named(code)) for field, code in codes if named(code) and named(code) != "error")
+    told = tuple((field, named(code)) for field, code in codes if _is_code(named(code)))
     words = (inner.get("message"), error, top.get("message"), top.get("detail"), top.get("title"))
     message = next((line for line in map(shown, words) if line), "")
     return Said(told, message, _status_in(inner), _delay_in(inner))
+
+
+def _is_code(code: str) -> bool:
+    """Vendors without a code of their own say "error", or the status again."""
+    return code not in ("", "error") and not (len(code) == 3 and code.isdecimal())
 
 
 def _status_in(inner: Mapping[str, Any]) -> int | None:
