@@ -236,6 +236,8 @@ def _timed_out(state: State, decision: d.TimedOut) -> Node:
 def _routed(state: State, decision: d.Routed) -> None:
     state.last_wave = max(state.last_wave, decision.wave)
     state.trail.append((decision.target_scope, decision.step, decision.target))
+    if decision.action == "escalate":
+        state.escalated[decision.step, decision.scope] = None
     if decision.reentry:
         state.loops[decision.target_scope] = state.loops.get(decision.target_scope, 0) + 1
     for step, scope in decision.members:
@@ -244,7 +246,7 @@ def _routed(state: State, decision: d.Routed) -> None:
         node.event = decision.event or node.event
         if node.site.foreign:
             state.foreign.setdefault(step, {})[scope] = None
-        asked_for = step == decision.target or decision.action == "run"
+        asked_for = step == decision.target or decision.action in ("run", "escalate")
         node.requester = (decision.step, decision.scope) if asked_for else None
         if step == decision.target:
             node.arguments = {**(node.arguments or {}), **decision.arguments}
@@ -324,6 +326,12 @@ def _answered(state: State, decision: d.Answered) -> Node:
     return node
 
 
+def _chosen(state: State, decision: d.Chosen) -> Node:
+    node = state.existing(decision.step, decision.scope)
+    forget_waits(state, node)
+    return node
+
+
 def _timer_cleared(state: State, decision: d.TimerCleared) -> None:
     _, node = state.timers.pop(decision.timer, (0.0, None))
     if node is not None:
@@ -381,6 +389,7 @@ _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Held: _held,
     d.Doubted: _doubted,
     d.Answered: _answered,
+    d.Chosen: _chosen,
     d.TimerCleared: _timer_cleared,
     d.CallStopping: _nothing,
     d.Stopping: _stopping,

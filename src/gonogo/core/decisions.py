@@ -321,6 +321,16 @@ class Answered(About, frozen=True, tag="answered"):
         return f"answered by {self.by or 'a person'}"
 
 
+class Chosen(About, frozen=True, tag="chosen"):
+    """A person chose what comes after the last retry: retry, accept or fail."""
+
+    choice: str = ""
+    by: str = ""
+
+    def sentence(self) -> str:
+        return f"{self.by or 'a person'} chose: {self.choice}"
+
+
 class TimerCleared(Decision, frozen=True, tag="timer_cleared"):
     """A wait is no longer wanted."""
 
@@ -374,5 +384,5 @@ class Finished(Decision, frozen=True, tag="finished"):
 AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Assuming | Started | Ended | Completed | Settled | Expanded
     | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged | Remediating | Routing | Superseded
-    | Held | Doubted | Answered | TimerCleared | CallStopping | Stopping | Reopened | Finished
+    | Held | Doubted | Answered | Chosen | TimerCleared | CallStopping | Stopping | Reopened | Finished
 )  # fmt: skip

@@ -110,10 +110,22 @@ def _retrying(state: State, decision: d.Retrying) -> tuple[d.FaultEvent, ...]:
 
 
 def _routed(state: State, decision: d.Routed) -> tuple[d.FaultEvent, ...]:
+    if decision.action == "escalate":
+        return _escalated(state, decision)
     if decision.trigger != "on_fail" or decision.action not in ("run", "goto"):
         return ()
     detail = {"action": decision.action, "step": decision.target}
     return _attempted(state, (decision.step, decision.scope), detail)
+
+
+def _escalated(state: State, decision: d.Routed) -> tuple[d.FaultEvent, ...]:
+    """Nothing is left to be tried, and somebody is told."""
+    place = (decision.step, decision.scope)
+    open_fault = state.open_faults.get(place)
+    if open_fault is None:
+        return ()
+    ended = close(state, place, "escalated")
+    return (*ended, _event(place, open_fault, "escalated", {"step": decision.target}))
 
 
 def _attempted(state: State, place: Place, detail: dict[str, Any]) -> tuple[d.FaultEvent, ...]:

@@ -240,7 +240,7 @@ def _held_back(plan: Plan) -> frozenset[str]:
     routed = {step.name for step in plan.steps.values() if step.start == "routed"}
     held: set[str] = set()
     for step in plan.steps.values():
-        targets = {target.step for block in blocks(step) for target in block.run} - routed
+        targets = {name for block in blocks(step) for name in _run_by(block)} - routed
         if targets:
             held |= targets - _ancestors(plan, step)
     return frozenset(routed | _without_rings(plan, held)) if held else frozenset(routed)
@@ -265,9 +265,17 @@ def _targets(step: Step) -> list[str]:
     """Where the blocks of a step may send the run, by name."""
     found: list[str] = []
     for block in blocks(step):
-        found += [target.step for target in block.run]
+        found += _run_by(block)
         found += [name for name in (block.goto, *(rule.to for rule in block.transitions)) if name]
+        if block.retry is not None and block.retry.exhausted_goto is not None:
+            found.append(block.retry.exhausted_goto)
     return list(dict.fromkeys(found))
+
+
+def _run_by(block: Block) -> list[str]:
+    """The steps that a block runs, the one it escalates to among them."""
+    found = [target.step for target in block.run]
+    return found if block.escalate is None else [*found, block.escalate]
 
 
 def _ancestors(plan: Plan, step: Step) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gonogo.core import contracts, stopping
+from gonogo.core import contracts, exhaustion, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.events import AnswerGiven, CallParked
@@ -39,7 +39,10 @@ def answered(turn: Turn, event: AnswerGiven) -> None:
         settle_doubt(turn, node, event)
     elif node.status == life.HOLDING:
         turn.clear_timer(node)
-        give(turn, node, event.text, event.by)
+        if exhaustion.is_choice(node):
+            exhaustion.chosen(turn, node, event.text, event.by)
+        else:
+            give(turn, node, event.text, event.by)
 
 
 def give(turn: Turn, node: Node, text: str, by: str) -> None:

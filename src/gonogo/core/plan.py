@@ -65,7 +65,11 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
 
 class Retry(Struct, frozen=True, omit_defaults=True):
-    """At most `max` further attempts on faults whose class is in `on`. Delays in seconds (spec C.9)."""
+    """At most `max` further attempts on faults whose class is in `on`. Delays in seconds (spec C.9).
+
+    `exhausted`: what comes after the last one: the failure stands (fail) or is tolerated (continue), the run goes to
+    the step `exhausted_goto` (route), or a person decides (hold).
+    """
 
     max: int
     on: tuple[str, ...] = ("transient",)
@@ -73,10 +77,15 @@ class Retry(Struct, frozen=True, omit_defaults=True):
     delay_s: float = 0.0
     max_delay_s: float = 60.0
     jitter: float = 0.1
+    exhausted: Literal["fail", "continue", "route", "hold"] = "fail"
+    exhausted_goto: str | None = None
 
 
 class Block(Struct, frozen=True, omit_defaults=True):
-    """What an on_success, on_fail or on_finish says, in the order it acts (spec C.10 R1)."""
+    """What an on_success, on_fail or on_finish says, in the order it acts (spec C.10 R1).
+
+    `escalate` of an on_fail names a step that runs when nothing else is left to be tried.
+    """
 
     run: tuple[Target, ...] = ()
     run_js: int | None = None
@@ -85,11 +94,17 @@ class Block(Struct, frozen=True, omit_defaults=True):
     goto_js: int | None = None
     goto: str | None = None
     goto_event: str | None = None
+    escalate: str | None = None
 
     @property
     def decides_a_goto(self) -> bool:
         """True when the block may send the run elsewhere after its runs."""
         return bool(self.transitions or self.goto_js is not None or self.goto)
+
+    @property
+    def says_more(self) -> bool:
+        """True when the block has something to say after its runs, retries aside."""
+        return self.decides_a_goto or self.escalate is not None
 
 
 class Step(Struct, frozen=True, omit_defaults=True):

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from gonogo.core import decisions as d
+from gonogo.core import exhaustion, reruns, scheduling
 from gonogo.core import lifecycle as life
-from gonogo.core import reruns, scheduling
 from gonogo.core.backoff import delay_s
 from gonogo.core.budgets import loops_refusal
 from gonogo.core.dependencies import group_parent, is_superseded, rest_at
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Issue
-from gonogo.core.plan import Block, Step, Target
+from gonogo.core.plan import Block, Retry, Step, Target
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn, intent
 from gonogo.expressions.results import Result, Value
@@ -67,7 +67,7 @@ def run_targets(turn: Turn, node: Node, block: Block, results: Sequence[Result])
             end(turn, node)
             return
         waits_for.extend(started)
-    if waits_for and (block.decides_a_goto or wants_retry(turn, node, block) or looks_again(turn, node)):
+    if waits_for and (block.says_more or wants_retry(turn, node, block) or looks_again(turn, node)):
         turn.decide(d.Remediating(node.step, node.scope, tuple(waits_for)))
     else:
         go_on(turn, node)
@@ -221,10 +221,10 @@ def go_on(turn: Turn, node: Node) -> None:
         turn.decide(d.Routing(node.step, node.scope, trigger))
     if wants_retry(turn, node, block):
         back_off(turn, node, block)
-    elif block.transitions:
-        turn.ask(node.step, node.scope, "when", *(rule.when for rule in block.transitions))
+    elif exhaustion.is_exhausted(node, block.retry) and block.retry is not None:
+        after_the_last(turn, node, block.retry, block)
     else:
-        ask_jump(turn, node, block)
+        look_for_rules(turn, node, block)
 
 
 def wants_retry(turn: Turn, node: Node, block: Block) -> bool:
@@ -253,6 +253,26 @@ def back_off(turn: Turn, node: Node, block: Block) -> None:
     timer = state.last_timer + 1
     turn.decide(d.Retrying(node.step, node.scope, number, wait_s, timer, state.at + wait_s))
     turn.set_timer(timer, state.at + wait_s)
+
+
+def after_the_last(turn: Turn, node: Node, retry: Retry, block: Block) -> None:
+    """The author's choice for a failure that its retries have not mended."""
+    if retry.exhausted == "hold":
+        exhaustion.hold(turn, node)
+    elif retry.exhausted == "continue":
+        exhaustion.end(turn, node, "tolerated", "retries_exhausted")
+    elif retry.exhausted == "route" and retry.exhausted_goto is not None:
+        goto(turn, node, retry.exhausted_goto, None)
+    else:
+        look_for_rules(turn, node, block)
+
+
+def look_for_rules(turn: Turn, node: Node, block: Block) -> None:
+    """Transitions first, then goto_js and goto."""
+    if block.transitions:
+        turn.ask(node.step, node.scope, "when", *(rule.when for rule in block.transitions))
+    else:
+        ask_jump(turn, node, block)
 
 
 def transition(turn: Turn, node: Node, block: Block, results: Sequence[Result]) -> None:
@@ -292,11 +312,11 @@ def jump(turn: Turn, node: Node, block: Block, result: Result) -> None:
 
 def goto(turn: Turn, node: Node, target: str, event: str | None) -> None:
     """Go to a step: it and what depends on it run again, within the scope they share with the source."""
+    went = False
     if known(turn, node, target):
         scope = reruns.goto_scope(turn.state, node, target)
-        if not spare(turn, node, target, scope):
-            route(turn, node, "goto", target, scope, {}, event)
-    end(turn, node, went=True)
+        went = not spare(turn, node, target, scope) and route(turn, node, "goto", target, scope, {}, event)
+    end(turn, node, went=went)
 
 
 def end(turn: Turn, node: Node, *, went: bool = False) -> None:
@@ -310,6 +330,9 @@ def end(turn: Turn, node: Node, *, went: bool = False) -> None:
         if again:
             look_again(turn, node)
     elif node.status in (life.ROUTING, life.REMEDIATING):
+        target = None if went else exhaustion.escalates(turn, node)
+        if target is not None:
+            route(turn, node, "escalate", target, node.scope, exhaustion.told(node), None)
         rest = d.Settled if group_parent(turn.state, node) is None else d.Completed
         turn.decide(rest(node.step, node.scope))
 

@@ -145,6 +145,7 @@ class State:
         self.critical_failures: dict[tuple[str, str], None] = {}
         self.open_faults: dict[tuple[str, str], OpenFault] = {}
         self.last_fault = 0
+        self.escalated: dict[tuple[str, str], None] = {}
         self.kept_back: dict[str, dict[tuple[str, str], None]] = {}
         self.slots = 0
         self.open_nodes = 0

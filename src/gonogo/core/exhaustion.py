@@ -1,0 +1,73 @@
+"""When nothing is left to be tried for a failure: what the author chose, and who is told (spec C.9 R11, G27)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gonogo.core import decisions as d
+from gonogo.core.dependencies import rest_at
+from gonogo.core.plan import Retry
+from gonogo.core.state import Node
+from gonogo.core.turn import Turn
+
+CHOICES = ("retry", "accept", "fail")
+"""What a person may answer to `exhausted: hold`."""
+
+
+def is_exhausted(node: Node, retry: Retry | None) -> bool:
+    """True when a retry would be worth it, but the last one was made."""
+    return (
+        retry is not None
+        and node.trigger == "on_fail"
+        and node.fault is not None
+        and node.fault.fault_class in retry.on
+        and node.retries >= retry.max
+    )
+
+
+def hold(turn: Turn, node: Node) -> None:
+    """`exhausted: hold`: a person decides."""
+    failed = node.fault.message if node.fault is not None else "failed"
+    prompt = f"{node.step} has used up its retries: {failed}. {', '.join(CHOICES)}?"
+    turn.decide(d.Held(node.step, node.scope, prompt, {"choices": list(CHOICES)}))
+
+
+def is_choice(node: Node) -> bool:
+    """True when a node waits for one of the choices, not for an answer that becomes its output."""
+    return node.hold is not None and node.hold.details.get("choices") == list(CHOICES)
+
+
+def chosen(turn: Turn, node: Node, text: str, by: str) -> None:
+    """A person's choice; other words leave the step waiting."""
+    word = text.strip().lower()
+    if word not in CHOICES:
+        return
+    turn.decide(d.Chosen(node.step, node.scope, word, by))
+    if word == "retry":
+        state = turn.state
+        timer = state.last_timer + 1
+        turn.decide(d.Retrying(node.step, node.scope, node.retries + 1, 0.0, timer, state.at))
+        turn.set_timer(timer, state.at)
+    else:
+        end(turn, node, "tolerated" if word == "accept" else "failed", f"{word} by {by or 'a person'}")
+
+
+def end(turn: Turn, node: Node, outcome: str, reason: str) -> None:
+    """The failure's outcome, without another word of the step's block."""
+    rest = rest_at(turn.state, node.site, node.scope, node)
+    turn.decide(d.Ended(node.step, node.scope, outcome, reason, node.fault, node.issues, rest))
+
+
+def escalates(turn: Turn, node: Node) -> str | None:
+    """The step to be told of a failure that stands; once per step, scope and run."""
+    block = node.site.part.step.on_fail
+    if block is None or block.escalate is None or node.trigger != "on_fail" or turn.state.stopping:
+        return None
+    return None if (node.step, node.scope) in turn.state.escalated else block.escalate
+
+
+def told(node: Node) -> dict[str, Any]:
+    """What the step that is told of a failure sees as `args`."""
+    fault = node.fault
+    about = {"kind": fault.kind, "class": fault.fault_class, "message": fault.message} if fault else {}
+    return {"step": node.step, "scope": node.scope, "attempts": node.attempts, **about}

@@ -1,0 +1,144 @@
+"""When nothing is left to be tried: the author's choice after the last retry, and escalation (spec C.9 R11, G27)."""
+
+from __future__ import annotations
+
+import pytest
+from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
+from tests.core.test_fault_events import told
+
+from gonogo.core import events as e
+from gonogo.core.plan import Retry
+
+
+def retried(exhausted: str, **keys: object) -> Retry:
+    """One retry, and what comes after it."""
+    return Retry(1, exhausted=exhausted, **keys)  # type: ignore[arg-type]
+
+
+# --- after the last retry
+
+
+@pytest.mark.parametrize(
+    ("exhausted", "outcome", "following", "verdict"),
+    [("fail", "failed", "skipped", "NO-GO"), ("continue", "tolerated", "passed", "GO")],
+)
+def test_C_9_R11_a_failure_stands_or_is_tolerated(
+    exhausted: str, outcome: str, following: str, verdict: str
+) -> None:
+    """C.9 R11: `exhausted: fail` and `continue`."""
+    script = Script(
+        plan(step("a", on_fail=block(retry=retried(exhausted))), step("next", "a")), calls={"a": TRANSIENT}
+    )
+    assert (script.outcome("a"), script.outcome("next"), script.verdict) == (outcome, following, verdict)
+    assert script.started.count("a") == 2
+
+
+def test_C_9_R11_the_run_may_go_elsewhere() -> None:
+    """C.9 R11: `exhausted: {goto: step}`."""
+    retry = retried("route", exhausted_goto="other")
+    script = Script(
+        plan(step("a", on_fail=block(retry=retry)), step("other", start="routed")), calls={"a": TRANSIENT}
+    )
+    assert script.started == ["a", "a", "other"]
+
+
+def test_C_9_R11_a_fault_that_no_retry_is_for_is_not_exhausted() -> None:
+    """C.9 R11: the choice is about the end of retries."""
+    script = Script(plan(step("a", on_fail=block(retry=retried("continue")))), calls={"a": LOGICAL})
+    assert script.outcome("a") == "failed"
+
+
+def held() -> Script:
+    """A run that waits for a choice."""
+    script = Script(
+        plan(step("a", on_fail=block(retry=retried("hold"))), step("next", "a")),
+        calls={"a": lambda command: TRANSIENT if command.attempt < 3 else "fine"},
+    )
+    assert script.verdict == "HOLD"
+    return script
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome", "verdict"),
+    [("retry", "passed", "GO"), ("accept", "tolerated", "GO"), (" FAIL ", "failed", "NO-GO")],
+)
+def test_C_9_R11_a_person_decides(word: str, outcome: str, verdict: str) -> None:
+    """C.9 R11, semantics 3: `exhausted: hold` parks the run until somebody says retry, accept or fail."""
+    script = held().tell(e.AnswerGiven(step="a", text=word, by="me"))
+    assert (script.outcome("a"), script.verdict) == (outcome, verdict)
+
+
+def test_C_9_R11_other_words_leave_it_waiting() -> None:
+    """C.9 R11: no choice is guessed."""
+    assert held().tell(e.AnswerGiven(step="a", text="perhaps", by="me")).verdict == "HOLD"
+
+
+# --- escalation
+
+
+@pytest.mark.parametrize(
+    ("keys", "calls", "started"),
+    [
+        ({"retry": Retry(2)}, TRANSIENT, ["a", "a", "a", "page"]),
+        ({"retry": Retry(2)}, LOGICAL, ["a", "page"]),
+        ({"run": ["mend"]}, LOGICAL, ["a", "mend", "page"]),
+        ({"run": ["mend"], "retry": Retry(1)}, TRANSIENT, ["a", "mend", "a", "mend", "page"]),
+        ({}, LOGICAL, ["a", "page"]),
+    ],
+)
+def test_G_27_escalation_comes_when_all_else_is_tried(keys: dict, calls: object, started: list[str]) -> None:
+    """G27: after retries and remediation; the failure stands."""
+    script = Script(
+        plan(step("a", on_fail=block(escalate="page", **keys)), step("page"), step("mend")),
+        calls={"a": calls},
+    )
+    assert [name for name in script.started if name in started] == started
+    assert (script.outcome("a"), script.verdict) == ("failed", "NO-GO")
+
+
+def test_G_27_nobody_is_told_of_what_was_mended() -> None:
+    """G27: a retry that passes, and a goto that was taken, aren't exhaustion."""
+    mended = Script(
+        plan(step("a", on_fail=block(escalate="page", retry=Retry(1))), step("page")),
+        calls={"a": lambda command: TRANSIENT if command.attempt == 1 else "fine"},
+    )
+    sent = Script(
+        plan(step("a", on_fail=block(escalate="page", goto="b")), step("b"), step("page")),
+        calls={"a": LOGICAL},
+    )
+    assert "page" not in mended.started
+    assert "page" not in sent.started
+
+
+def test_G_27_a_refused_goto_is_the_end_of_trying() -> None:
+    """G27: the loop budget is used up, so somebody is told, once."""
+    script = Script(
+        plan(step("a", on_fail=block(escalate="page", goto="a")), step("page"), max_loops=2),
+        calls={"a": LOGICAL},
+    )
+    assert script.started == ["a", "a", "a", "page"]
+
+
+def test_G_27_each_item_escalates_for_itself() -> None:
+    """G27: once per step, scope and run; the target sees what failed as its arguments."""
+    seen = []
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("a", "list", fanout="map", on_fail=block(escalate="page")),
+            step("page"),
+        ),
+        calls={"list": [1, 2], "a": LOGICAL, "page": lambda command: seen.append(command.scope)},
+    )
+    assert seen == ["list#1[0]", "list#1[1]"]
+    assert script.node("page", seen[0]).arguments["class"] == "logical"
+
+
+def test_G_27_a_failing_target_is_its_own_fault() -> None:
+    """G27, G16: the escalation is told after the end of the fault it is about."""
+    script = Script(
+        plan(step("a", on_fail=block(escalate="page")), step("page")), calls={"a": LOGICAL, "page": LOGICAL}
+    )
+    assert told(script, "a") == ["detected", "recovery.failed", "escalated"]
+    assert told(script, "page") == ["detected", "recovery.failed"]
+    assert script.verdict == "NO-GO"
