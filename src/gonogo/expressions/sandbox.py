@@ -53,6 +53,7 @@ class Sandbox:
     def __init__(self, now_ms: float, limits: Limits | None = None) -> None:
         self._now_ms = now_ms
         self._limits = limits or Limits()
+        self._batch_s = repr(self._limits.batch_s)
         self._lock = threading.Lock()
         self._async_lock: asyncio.Lock | None = None
         self._loop_thread: int | None = None
@@ -181,7 +182,7 @@ class Sandbox:
                 if deaths and len(part) == 1:
                     part[0].failure = Failure("crash", "the expression can't be compiled: the engine stopped")
             else:
-                self._settle_compiled(part, reply[1:])
+                self._settle_compiled(part, reply)
                 self._retire(reply)
             waiting = [each for each in self._unsent(waiting) if each.failure is None]
         return []
@@ -192,39 +193,42 @@ class Sandbox:
         deaths, alone = 0, False
         while pending:
             self._fresh()
-            batch = self._ready(pending[: 1 if alone else RUNS_PER_FRAME_MAX], results)
-            reply: Reply | None = None
+            batch, unsent = self._ready(pending[: 1 if alone else RUNS_PER_FRAME_MAX], results)
             if batch:
-                unsent = self._unsent([each.compiled for each in batch])
                 reply = self._understood((yield self._frame(unsent, batch)), len(unsent) + len(batch))
-            if isinstance(reply, Died):
-                deaths = self._bury(reply, deaths)
-                alone = alone or reply.run is None
-                self._blame(reply, batch, results, deaths)
-            elif reply is not None:
-                deaths = 0
-                if unsent:
-                    self._settle_compiled(unsent, reply[1 : 1 + len(unsent)])
-                self._settle(batch, reply[1 + len(unsent) :], results)
-                self._retire(reply)
+                if isinstance(reply, Died):
+                    deaths = self._bury(reply, deaths)
+                    alone = alone or reply.run is None
+                    self._blame(reply, batch, results, deaths)
+                else:
+                    deaths = 0
+                    self._settle_compiled(unsent, reply)
+                    self._settle(batch, reply[1 + len(unsent) :], results)
+                    self._retire(reply)
             pending = [each for each in pending if results[each.index] is None]
-        return [result for result in results if result is not None]
+        return results  # type: ignore[return-value]  # none is None: nothing is pending
 
-    def _ready(self, pending: Sequence[Pending], results: list[Result | None]) -> list[Pending]:
-        """Those that can run: text that is no expression, or didn't compile, is settled here."""
-        batch = []
+    def _ready(
+        self, pending: Sequence[Pending], results: list[Result | None]
+    ) -> tuple[list[Pending], list[Compiled]]:
+        """Those that can run, and what has to be compiled for them. What is no expression is settled here."""
+        batch: list[Pending] = []
+        unsent: dict[int, Compiled] = {}
         for each in pending:
             request = each.request
             compiled = each.compiled = self._functions.compiled(request.source, request.hints)
-            if compiled.failure is None:
-                batch.append(each)
-            else:
+            if compiled.failure is not None:
                 results[each.index] = compiled.failure
-        return batch
+                continue
+            batch.append(each)
+            if not compiled.sent:
+                unsent[compiled.number] = compiled
+        return batch, list(unsent.values())
 
     def _unsent(self, compiled: Sequence[Compiled]) -> list[Compiled]:
-        unsent = [each for each in compiled if not each.sent and each.failure is None]
-        return list({each.number: each for each in unsent}.values()) if len(unsent) > 1 else unsent
+        return list(
+            {each.number: each for each in compiled if not each.sent and each.failure is None}.values()
+        )
 
     def _frame(self, unsent: Sequence[Compiled], batch: Sequence[Pending]) -> Frame:
         slots = self._slots
@@ -233,9 +237,10 @@ class Sandbox:
         limits_s: list[float] = []
         for each in batch:
             request = each.request
-            runs += ("r", each.compiled.name, request.kind, repr(request.limit_s), spec_of(each, slots))
-            limits_s.append(request.limit_s)
-        parts = [repr(self._limits.batch_s), *self._functions.take_parts(), *slots.take_parts()]
+            limit_s = request.limit_s
+            runs += ("r", each.compiled.name, request.kind, repr(limit_s), spec_of(each, slots))
+            limits_s.append(limit_s)
+        parts = [self._batch_s, *self._functions.take_parts(), *slots.take_parts()]
         for compiled in unsent:
             parts += ("c", compiled.name, ",".join(compiled.parameters), compiled.source, compiled.shape.body)
         parts += runs
@@ -247,8 +252,8 @@ class Sandbox:
             return reply
         return Died(run=None, hung=False, exit_code=self._running().kill())
 
-    def _settle_compiled(self, unsent: Sequence[Compiled], said: Sequence[str]) -> None:
-        for each, complaint in zip(unsent, said, strict=True):
+    def _settle_compiled(self, unsent: Sequence[Compiled], reply: Sequence[str]) -> None:
+        for each, complaint in zip(unsent, reply[1:], strict=False):
             each.sent = True
             if complaint:
                 each.failure = syntax_failure(complaint, each.source, each.shape)
