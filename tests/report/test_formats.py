@@ -62,6 +62,7 @@ def test_json_has_the_shape_of_the_contract(reporting: Reporting) -> None:
         "statistics",
         "faults",
         "budgets",
+        "fault_events",
         "metrics",
     } <= whole.keys()
     assert list(whole["steps"]) == ["good", "bad", "after", "soft", "list", "each"]

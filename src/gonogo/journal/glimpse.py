@@ -19,7 +19,9 @@ from gonogo.journal.records import AnyDecision, Record
 
 __all__ = ["Glimpse", "glimpse_decoder", "glimpses_of"]
 
-_KEPT = (d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged, d.Held, d.Doubted)
+_KEPT = (
+    d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged, d.Held, d.Doubted, d.FaultEvent,
+)  # fmt: skip
 _CALL_FAILED = str(CallFailed.__struct_config__.tag)
 
 

@@ -88,6 +88,12 @@ _HOLDS = Family(
     "Waits for a person: for an answer, or for a word on a call in doubt.",
     ("step", "kind"),
 )
+_EVENTS = Family(
+    "gonogo_fault_events_total",
+    "What became of faults, a fault being one failure with all attempts at it: detected, isolated, "
+    "recovery.attempted, recovery.succeeded, recovery.failed, compensated or escalated.",
+    ("step", "event"),
+)
 _RUN_SECONDS = Family(
     "gonogo_run_duration_seconds", "The run's own time up to its latest record.", (), "gauge"
 )
@@ -99,7 +105,8 @@ _INFO = Family(
 )
 
 FAMILIES = (
-    _INFO, _RUN_SECONDS, _RUNS, _SECONDS, _CALLS, _RETRIES, _FAULTS, _VIOLATIONS, _LOOPS, _SKIPS, _SUPPRESSED, _HOLDS,
+    _INFO, _RUN_SECONDS, _RUNS, _SECONDS, _CALLS, _RETRIES, _FAULTS, _EVENTS, _VIOLATIONS, _LOOPS, _SKIPS,
+    _SUPPRESSED, _HOLDS,
 )  # fmt: skip
 """Every family, in the order in which they are told."""
 
@@ -199,6 +206,10 @@ class Meter:
         if decision.limit in _LOOP_LIMITS:
             self._add(_LOOPS, decision.step, decision.scope)
 
+    def fault(self, decision: d.FaultEvent) -> None:
+        """A turn in a fault's life."""
+        self._add(_EVENTS, decision.step, decision.event)
+
     def held(self, decision: d.Held) -> None:
         """A wait for an answer."""
         self._add(_HOLDS, decision.step, "person")
@@ -223,6 +234,7 @@ _COUNT: MappingProxyType[type, Callable[[Meter, Any], None]] = MappingProxyType(
         d.Retrying: Meter.retrying,
         d.Judged: Meter.judged,
         d.Refused: Meter.refused,
+        d.FaultEvent: Meter.fault,
         d.Held: Meter.held,
         d.Doubted: Meter.doubted,
     }

@@ -15,6 +15,7 @@ from typing import Any
 from gonogo.core import decisions as d
 from gonogo.core.faults import Fault
 from gonogo.journal.counts import milliseconds
+from gonogo.journal.fault_log import FaultLog
 from gonogo.journal.glimpse import Glimpse
 from gonogo.journal.metrics import Meter
 
@@ -33,7 +34,7 @@ class Count:
 
 class Tally:
     """One pass over the records. `conditions`: the last `if` or `assume` of a step itself that didn't hold;
-    `meter` counts the same records for metrics.
+    `meter` counts the same records for metrics, `fault_log` gathers what became of each fault.
     """
 
     def __init__(self, glimpses: Iterable[Glimpse]) -> None:
@@ -43,6 +44,7 @@ class Tally:
         self.conditions: dict[str, d.Judged] = {}
         self.suppressed = 0
         self.meter = Meter()
+        self.fault_log = FaultLog()
         self._under_way: dict[tuple[str, str], tuple[float, int]] = {}
         for glimpse in glimpses:
             self.meter.see(glimpse)
@@ -60,6 +62,10 @@ class Tally:
         attempt = self._end(decision, glimpse, failed=decision.outcome != "passed")
         if decision.fault is not None:
             self.faults.append((decision, decision.fault, attempt))
+            self.fault_log.ended(decision)
+
+    def _fault(self, decision: d.FaultEvent, glimpse: Glimpse) -> None:
+        self.fault_log.happened(decision, glimpse)
 
     def _superseded(self, decision: d.Superseded, glimpse: Glimpse) -> None:
         self._end(decision, glimpse, failed=glimpse.event.failed)
@@ -102,5 +108,6 @@ _COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingP
         d.Retrying: Tally._retrying,
         d.Refused: Tally._refused,
         d.Judged: Tally._judged,
+        d.FaultEvent: Tally._fault,
     }
 )

@@ -24,6 +24,7 @@ from gonogo.journal.restoring import state_of
 from gonogo.journal.steps import Items, ItemView, StepView, step_view
 
 if TYPE_CHECKING:
+    from gonogo.journal.fault_log import FaultStory
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.metrics import Metric
     from gonogo.journal.tally import Tally
@@ -103,6 +104,11 @@ class RunView:
         return tuple(_faults(self.state, self.counts.tally))
 
     @property
+    def fault_stories(self) -> tuple[FaultStory, ...]:
+        """What became of each fault, in the order they were detected. Without a fault the records aren't read."""
+        return tuple(self.counts.tally.fault_log.stories.values()) if self.state.last_fault else ()
+
+    @property
     def budgets(self) -> dict[str, Any]:
         """What of each limit was used, and every refusal."""
         return _budgets(self.state, self.counts.tally)
@@ -131,6 +137,7 @@ class RunView:
         yield "steps", Members(lambda: ((name, step(one)) for name, one in self.steps.items()))
         yield "statistics", Members(statistics.items)
         yield "faults", Elements(lambda: _faults(self.state, self.counts.tally))
+        yield "fault_events", self.counts.tally.fault_log.as_json(self.run_id, self.started_at_ms)
         yield "budgets", self.budgets
         yield "metrics", as_json(self.metrics)
 

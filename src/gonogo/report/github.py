@@ -23,6 +23,7 @@ def _lines(report: Report) -> Iterator[str]:
     found = sorted(report.findings.all, key=lambda one: list(_LEVELS).index(one.issue.severity))
     yield from (_annotation(finding, report) for finding in found[:ANNOTATIONS_MAX])
     yield from (f"::warning title=gonogo::{_data(told)}" for told in report.notes)
+    yield from (f"::notice title=gonogo fault::{_data(told)}" for told in report.faults)
     word = words.verdict_word(report.view)
     level = "notice" if word == "GO" else "warning" if word == "HOLD" else "error"
     told = " ".join(part for part in (word, words.cause(report.view, report.whys)) if part)

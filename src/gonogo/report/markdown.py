@@ -60,6 +60,8 @@ def _lines(report: Report) -> Iterator[str]:
     if len(view.steps) > ROWS_MAX:
         yield f"| | … | | {len(view.steps) - ROWS_MAX:,} more steps |"
     yield from _left_out(report)
+    if report.faults:
+        yield from ("", "### Faults", "", *(f"- {escaped(told)}" for told in report.faults))
     yield from _findings(report)
     wall = duration(view.wall_ms)
     yield from ("", f"{words.summary(view)} · {wall} · run `{view.run_id}`")

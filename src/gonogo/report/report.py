@@ -8,6 +8,7 @@ from typing import Any
 
 from gonogo.journal.lazily import Members, plain_data
 from gonogo.journal.view import RunView, StepView
+from gonogo.report.faults import fault_lines
 from gonogo.report.findings import Finding, Findings, ReadLines, findings
 from gonogo.report.why import Why, whys
 from gonogo.report.withheld import notes_of, withheld_calls
@@ -15,12 +16,13 @@ from gonogo.report.withheld import notes_of, withheld_calls
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What every format is made from."""
+    """What every format is made from. `faults`: what became of them, where there is more to say than a step's row."""
 
     view: RunView
     whys: dict[str, Why]
     findings: Findings
     notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
     def told(self) -> Members:
         """The object of `--format json`: the view's, with `why` at skipped steps, and what was left out."""
@@ -52,4 +54,4 @@ def report_of(
     view: RunView, *, read_lines: ReadLines = lambda _: None, notes: tuple[str, ...] = ()
 ) -> Report:
     """The report of a run; `notes` are about the journal itself (a torn line, say). Raises JournalError."""
-    return Report(view, whys(view), findings(view, read_lines), (*notes_of(view), *notes))
+    return Report(view, whys(view), findings(view, read_lines), (*notes_of(view), *notes), fault_lines(view))

@@ -27,6 +27,7 @@ def text(report: Report, style: Style) -> str:
     parts = [
         _steps(report, style),
         _left_out(report, style),
+        _faults(report, style),
         _findings(report, style),
         _verdict(report, style),
     ]
@@ -98,6 +99,16 @@ def _left_out(report: Report, style: Style) -> list[str]:
         lines.append(f"{style.symbol('excluded')} {style.paint(first, 'dim')}")
         lines += [f"  {style.paint(line, 'dim')}" for line in rest]
     return [style.paint("left out", "bold"), *lines] if lines else []
+
+
+def _faults(report: Report, style: Style) -> list[str]:
+    """What became of the faults, where there is more to say than the rows do."""
+    lines = []
+    for told in report.faults:
+        room = None if style.width is None else style.width - 2
+        first, *rest = wrapped(plain(told), room)
+        lines += [f"  {first}", *(f"    {line}" for line in rest)]
+    return [style.paint("faults", "bold"), *lines] if lines else []
 
 
 def _findings(report: Report, style: Style) -> list[str]:

@@ -27,7 +27,9 @@ _JSON_TYPES = frozenset({"integer", "number", "boolean", "array", "object", "nul
 @options.about_the_event
 @click.option("-j", "--max-parallelism", type=click.IntRange(1, 10_000), metavar="N", help="Steps at once.")
 @click.option("--fail-fast", is_flag=True, help="Start nothing new after the first failure.")
-@click.option("--safe-mode", is_flag=True, help="Show what would change the world outside instead of doing it.")
+@click.option(
+    "--safe-mode", is_flag=True, help="Show what would change the world outside instead of doing it."
+)
 @options.safety
 @click.option("--seed", metavar="TEXT", help="What jitter is made from; the run's id if not given.")
 @options.runs_dir

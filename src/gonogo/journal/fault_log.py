@@ -1,0 +1,136 @@
+"""The faults of a run, each from its detection to its end: folded from the events that its records hold (spec G16)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gonogo.core import decisions as d
+from gonogo.core.faults import Fault
+from gonogo.journal.glimpse import Glimpse
+from gonogo.journal.records import Record
+from gonogo.journal.story import Line, story
+
+__all__ = ["FaultLog", "FaultStory", "FaultTurn", "lines_of"]
+
+ENDS = ("recovery.succeeded", "recovery.failed")
+
+
+@dataclass(frozen=True, slots=True)
+class FaultTurn:
+    """One event of a fault's life. `seq`: its record; `at_s`: on the run's clock; `detail` as the core gave it."""
+
+    seq: int
+    at_s: float
+    event: str
+    attempt: int
+    detail: dict[str, Any]
+
+
+@dataclass(slots=True)
+class FaultStory:
+    """A fault of a step in a scope. It begins with `kind`, class and rule; `message` is that of the failure then.
+
+    `turns` are its events in order: detected, isolated, attempts at recovery, exactly one end once it is over, then
+    what followed from it (escalated, compensated).
+    """
+
+    number: int
+    step: str
+    scope: str
+    kind: str
+    fault_class: str
+    rule_id: str
+    message: str
+    turns: list[FaultTurn] = field(default_factory=list)
+
+    @property
+    def end(self) -> str | None:
+        """`recovery.succeeded` or `recovery.failed`; None while it is open."""
+        return next((turn.event for turn in self.turns if turn.event in ENDS), None)
+
+    def details(self, event: str) -> Iterator[dict[str, Any]]:
+        """The details of each event of a kind, in order."""
+        return (turn.detail for turn in self.turns if turn.event == event)
+
+    def as_json(self) -> dict[str, Any]:
+        """The story as plain data."""
+        return {
+            "fault": self.number,
+            "step": self.step,
+            "scope": self.scope,
+            "kind": self.kind,
+            "class": self.fault_class,
+            "rule_id": self.rule_id,
+            "message": self.message,
+            "end": self.end,
+        }
+
+    @property
+    def place(self) -> str:
+        """`step` or `step@scope`."""
+        return f"{self.step}@{self.scope}" if self.scope else self.step
+
+
+def lines_of(fault: FaultStory, records: Iterable[Record]) -> list[Line]:
+    """What happened to the step while the fault was open, and what followed from it."""
+    first, last = fault.turns[0].seq, fault.turns[-1].seq
+    told = story(records, fault.step, fault.scope)
+    return [line for line in told if first <= line.seq and (fault.end is None or line.seq <= last)]
+
+
+class FaultLog:
+    """Gathers the faults of a run, record by record."""
+
+    def __init__(self) -> None:
+        self.stories: dict[int, FaultStory] = {}
+        self._happened: list[tuple[FaultStory, FaultTurn]] = []
+        self._failed: tuple[str, str, Fault] | None = None
+
+    def ended(self, decision: d.Ended) -> None:
+        """A failure: the event that tells of it comes right after it."""
+        if decision.fault is not None:
+            self._failed = (decision.step, decision.scope, decision.fault)
+
+    def happened(self, event: d.FaultEvent, glimpse: Glimpse) -> None:
+        """An event of a fault, the first of which makes its story."""
+        story = self.stories.get(event.fault)
+        if story is None:
+            story = self.stories[event.fault] = FaultStory(
+                event.fault,
+                event.step,
+                event.scope,
+                event.kind,
+                event.fault_class,
+                event.rule_id,
+                self._message(event),
+            )
+        turn = FaultTurn(glimpse.seq, glimpse.event.at, event.event, event.attempt, event.detail)
+        story.turns.append(turn)
+        self._happened.append((story, turn))
+
+    def _message(self, event: d.FaultEvent) -> str:
+        if self._failed is None or self._failed[:2] != (event.step, event.scope):
+            return ""
+        return self._failed[2].message
+
+    def as_json(self, run_id: str, started_at_ms: int) -> list[dict[str, Any]]:
+        """Every event in the order they happened, as plain data; `ts` is Unix time in seconds."""
+        return [
+            {
+                "event": f"fault.{turn.event}",
+                "fault": story.number,
+                "seq": turn.seq,
+                "ts": round(started_at_ms / 1000 + turn.at_s, 3),
+                "run_id": run_id,
+                "step": story.step,
+                "scope": story.scope,
+                "attempt": turn.attempt,
+                "kind": story.kind,
+                "class": story.fault_class,
+                "rule_id": story.rule_id,
+                "detail": turn.detail,
+            }
+            for story, turn in self._happened
+        ]
