@@ -76,8 +76,8 @@ class World:
         what = self._next(attempt)
         try:
             for piece in what if isinstance(what, list) else [what]:
-                if isinstance(piece, int | float):
-                    await asyncio.sleep(piece)
+                if isinstance(piece, int | float | Slow):
+                    await asyncio.sleep(piece.after_s if isinstance(piece, Slow) else piece)
                 elif isinstance(piece, BaseException):
                     raise piece
                 else:

@@ -96,16 +96,16 @@ def _of_filter(place: str, when: Filter) -> Iterator[Problem]:
             yield _problem(
                 "rule.when", here, f"there is no operator {condition.op!r}; there are: {', '.join(OPERATORS)}"
             )
-        elif condition.op in ("in", "not_in") and not isinstance(condition.threshold, tuple):
+        elif condition.op in ("in", "not_in") and not isinstance(condition.threshold, tuple | list):
             yield _problem("rule.when", here, f"{condition.op} needs a list")
-        elif isinstance(condition.threshold, tuple) and len(condition.threshold) > LIST_MAX:
+        elif isinstance(condition.threshold, tuple | list) and len(condition.threshold) > LIST_MAX:
             yield _problem("rule.when", here, f"a list of more than {LIST_MAX} values")
         if root == "error_kind" and (unknown := _unknown_kinds(condition.threshold)):
             yield _problem("rule.when", here, f"there is no kind {unknown!r}", severity="warning")
 
 
 def _unknown_kinds(threshold: Any) -> str | None:
-    kinds = threshold if isinstance(threshold, tuple) else (threshold,)
+    kinds = threshold if isinstance(threshold, tuple | list) else (threshold,)
     return next((kind for kind in kinds if isinstance(kind, str) and kind not in ROWS and kind != "ok"), None)
 
 

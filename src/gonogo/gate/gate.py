@@ -84,10 +84,14 @@ class Gate:
     async def answer(self, what: Step | Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Answer:
         """As `call`, with the target that served and the record. Raises GateError."""
         step = what if isinstance(what, Step) else _step_of(what, args, kwargs)
+        if step.invoke is None:
+            raise UsageError(f"step {step.name!r} has no invoke; stream it")
         return await answer(Call(self, step, streaming=False))
 
     def stream(self, step: Step) -> GateStream:
         """The pieces of a step's stream: `async for piece in gate.stream(step)`, best inside `async with`."""
+        if step.stream is None:
+            raise UsageError(f"step {step.name!r} has no stream; call it")
         return GateStream(Call(self, step, streaming=True))
 
     def call_sync(self, what: Step | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

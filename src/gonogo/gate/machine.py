@@ -80,8 +80,10 @@ def _began(turn: Turn, event: e.Began) -> None:
     for name, reason in state.out.items():
         turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, reason))
     first = next((index for index in state.order if state.fits(index)), None)
-    if first is None:
+    if first is None and len(event.unfit) == len(turn.policy.targets):
         going.fail(turn, "misconfigured", "no-target", "before", "no target can serve this call")
+    elif first is None:
+        going.fail(turn, "exhausted", "attempts", "before", "an earlier part of the call has used them up")
     else:
         propose(turn, first)
 

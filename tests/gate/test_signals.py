@@ -1,0 +1,142 @@
+"""What failures are taken for, and why (D.2, B40, B41)."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.gate.world import Http, StepFailed
+
+from gonogo.gate import Signal, Test
+from gonogo.gate.observed import signal_of
+from gonogo.gate.signals import TESTS, classify
+from gonogo.gate.taxonomy import ROWS
+
+
+def kind_of(error: BaseException) -> str:
+    """The kind of an exception."""
+    return classify(signal_of(error, 0.0)).kind
+
+
+def vendor(status: int, **inner: str) -> Http:
+    """An error with a vendor's body."""
+    error = Http(status)
+    error.body = {"error": inner}  # type: ignore[attr-defined]
+    return error
+
+
+def with_response(status: int) -> Exception:
+    """An error whose status is on its response."""
+    error = RuntimeError("x")
+    error.response = type("Response", (), {"status_code": status, "headers": {}})()  # type: ignore[attr-defined]
+    return error
+
+
+def caused(error: Exception) -> Exception:
+    """A plain error around another one."""
+    try:
+        raise RuntimeError("wrapped") from error
+    except RuntimeError as outer:
+        return outer
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (Http(400), "bad-request"),
+        (Http(401), "auth"),
+        (Http(403), "permission"),
+        (Http(404), "not-found"),
+        (Http(408), "server-5xx"),
+        (Http(413), "context-too-long"),
+        (Http(422), "bad-request"),
+        (Http(429), "rate-limit"),
+        (Http(500), "server-5xx"),
+        (Http(503), "overloaded"),
+        (Http(529), "overloaded"),
+        (vendor(429, code="insufficient_quota"), "quota-exhausted"),
+        (vendor(400, code="context_length_exceeded"), "context-too-long"),
+        (vendor(400, code="content_filter"), "content-filter"),
+        (vendor(529, type="overloaded_error"), "overloaded"),
+        (vendor(500, type="api_error"), "server-5xx"),
+        (ConnectionRefusedError(), "network"),
+        (OSError(errno.ECONNRESET, "x"), "network"),
+        (socket.gaierror(), "network"),
+        (ssl.SSLError(), "network"),
+        (TimeoutError(), "timeout-total"),
+        (caused(ConnectionResetError()), "network"),
+        (ExceptionGroup("g", [ConnectionResetError()]), "network"),
+        (with_response(503), "overloaded"),
+        (StepFailed("empty-response"), "empty-response"),
+        (StepFailed(None, status=429), "rate-limit"),
+        (ValueError("rate limit, too many requests, ECONNRESET"), "unknown"),
+    ],
+    ids=repr,
+)
+def test_each_failure_has_its_kind(error: Exception, kind: str) -> None:
+    """D.2; a message alone says nothing."""
+    assert kind_of(error) == kind
+
+
+def test_the_classification_says_which_test_matched() -> None:
+    """B40."""
+    found = classify(signal_of(Http(429, retry_after="7", x_request_id="r-1"), 0.0))
+    assert found.matched.endswith("status 429")
+    assert (found.status, found.retry_after_s, found.request_id, found.type) == (429, 7.0, "r-1", "Http")
+
+
+def test_a_wish_that_makes_no_sense_is_noted() -> None:
+    """B42."""
+    assert "banana" in (classify(signal_of(Http(429, retry_after="banana"), 0.0)).note or "")
+
+
+def test_a_steps_own_tests_come_first() -> None:
+    """B41: rows are data."""
+    mine = Test("quota-exhausted", statuses=frozenset({402}))
+    assert classify(Signal(status=402)).kind == "bad-request"
+    assert classify(Signal(status=402), (mine,)).kind == "quota-exhausted"
+
+
+def test_every_kind_of_a_test_has_a_row() -> None:
+    """No test leads nowhere."""
+    assert {test.kind for test in TESTS} <= ROWS.keys()
+
+
+def test_texts_are_redacted_before_anything_keeps_them() -> None:
+    """F.8.8."""
+    error = Http(500)
+    error.args = ("key sk-123",)
+    error.body = "sk-123 is wrong"  # type: ignore[attr-defined]
+    signal = signal_of(error, 0.0, lambda text: text.replace("sk-123", "***"))
+    assert "sk-123" not in str(signal)
+    assert "***" in signal.message
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["status_code", "code", "errno", "body", "headers", "response", "request_id"]),
+        st.none()
+        | st.integers()
+        | st.text()
+        | st.lists(st.integers())
+        | st.dictionaries(st.text(), st.text()),
+    )
+)
+def test_no_exception_breaks_the_reader(attributes: dict[str, Any]) -> None:
+    """Attributes of strange types say nothing."""
+    error = RuntimeError("x")
+    for name, value in attributes.items():
+        setattr(error, name, value)
+    assert classify(signal_of(error, 0.0)).kind in ROWS
+
+
+def test_a_chain_that_bites_its_tail_ends() -> None:
+    """Bounded."""
+    one, two = RuntimeError("1"), RuntimeError("2")
+    one.__cause__, two.__cause__ = two, one
+    assert kind_of(one) == "unknown"
