@@ -46,16 +46,10 @@ class Row:
 
 def floors(folder: Path, *, quick: bool) -> Iterator[Row]:
     """What the machine costs without gonogo."""
-    bare, pydantic = (
-        [python("-c", code) for _ in range(7)] for code in ("pass", "from pydantic import BaseModel")
-    )
+    bare, structs = ([python("-c", code) for _ in range(7)] for code in ("pass", "import msgspec"))
     yield Row("floor: python -c pass, by the clock", Spread.of(each.wall_s for each in bare).times(MS), "ms")
     yield Row("floor: python -c pass, CPU", Spread.of(each.cpu_s for each in bare).times(MS), "ms")
-    yield Row(
-        "floor: importing pydantic's BaseModel, CPU",
-        Spread.of(each.cpu_s for each in pydantic).times(MS),
-        "ms",
-    )
+    yield Row("floor: importing msgspec, CPU", Spread.of(each.cpu_s for each in structs).times(MS), "ms")
     loop = several(5, lambda: float(python("-m", "bench.floor", "loop").output))
     yield Row("floor: three million turns of an empty loop, CPU", loop.times(MS), "ms")
     event = several(5, lambda: float(python("-m", "bench.floor", "events").output))

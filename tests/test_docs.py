@@ -35,9 +35,9 @@ def test_every_yaml_key_is_explained() -> None:
     """Each key has a description in the code, from which its page is made."""
     models = reference.nouns()
     silent = [
-        f"{model.__name__}.{name}"
+        f"{model.__name__}.{field.name}"
         for model in models
-        for name, field in model.model_fields.items()
+        for field in reference.fields_of(model)
         if not field.description
     ]
     assert len(models) > 5
@@ -59,9 +59,9 @@ def test_every_step_type_is_in_the_reference() -> None:
     keys = {key for provider in providers for key in reference.keys_of(provider.config)}
     aliases = {alias for provider in providers for alias in provider.aliases}
     silent = [
-        f"{provider.name}.{name}"
+        f"{provider.name}.{field.name}"
         for provider in providers
-        for name, field in provider.config.model_fields.items()
+        for field in reference.fields_of(provider.config)
         if not field.description
     ]
     assert headings == [provider.name for provider in providers]

@@ -36,28 +36,29 @@ HELP_WIDTH = 100
 
 
 def nouns() -> list[type[Any]]:
-    """Every model of gonogo.config.schema that has keys."""
-    from pydantic import BaseModel
+    """Every Struct of gonogo.config.schema that has keys."""
+    from msgspec import Struct
 
     package = importlib.import_module("gonogo.config.schema")
     found: dict[str, type[Any]] = {}
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"gonogo.config.schema.{info.name}")
         for name, thing in inspect.getmembers(module, inspect.isclass):
-            if issubclass(thing, BaseModel) and thing.__module__ == module.__name__ and thing.model_fields:
+            if issubclass(thing, Struct) and thing.__module__ == module.__name__ and thing.__struct_fields__:
                 found[name] = thing
     first = [name for name in FIRST_NOUNS if name in found]
     return [found[name] for name in [*first, *sorted(found.keys() - set(first))]]
 
 
+def fields_of(model: type[Any]) -> tuple[Any, ...]:
+    """The fields of a Struct, each with its keys, its default and its description."""
+    fields: tuple[Any, ...] = importlib.import_module("gonogo.config.structs").fields_of(model)
+    return fields
+
+
 def keys_of(model: type[Any]) -> dict[str, str]:
     """The keys of a model as YAML spells them: each spelling with the field's name."""
-    keys: dict[str, str] = {}
-    for name, field in model.model_fields.items():
-        alias = field.validation_alias or field.alias
-        choices = getattr(alias, "choices", [alias] if alias else [name])
-        keys |= {str(choice): name for choice in choices}
-    return keys
+    return {key: field.name for field in fields_of(model) for key in field.keys}
 
 
 def type_text(schema: Mapping[str, Any]) -> str:
@@ -101,20 +102,17 @@ def cell(text: str) -> str:
 
 def rows(model: type[Any]) -> Iterator[str]:
     """One row for each field; other spellings of its key stand beside it."""
-    schema = model.model_json_schema(by_alias=True)
-    spellings = keys_of(model)
-    for name, field in model.model_fields.items():
-        keys = [key for key, of in spellings.items() if of == name]
-        properties = schema["properties"]
-        part: Mapping[str, Any] = next((properties[key] for key in [*keys, name] if key in properties), {})
-        named = ", ".join(f"`{key}`" for key in keys)
-        default = default_text(part, required=field.is_required())
-        yield f"| {named} | {cell(type_text(part))} | {cell(default)} | {cell(field.description or '')} |"
+    properties = importlib.import_module("gonogo.config.jsonschema").Definitions().noun(model)["properties"]
+    for field in fields_of(model):
+        part = properties[field.keys[0]]
+        named = ", ".join(f"`{key}`" for key in field.keys)
+        default = default_text(part, required=field.required)
+        yield f"| {named} | {cell(type_text(part))} | {cell(default)} | {cell(field.description)} |"
 
 
 def table(model: type[Any]) -> str:
     """The keys of a model as a table; nothing for a model without any."""
-    if not model.model_fields:
+    if not model.__struct_fields__:
         return "It has no keys of its own."
     return "\n".join(["| Key | Value | Default | Meaning |", "|---|---|---|---|", *rows(model)])
 

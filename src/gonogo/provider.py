@@ -1,6 +1,6 @@
 """All that the author of a step type imports.
 
-A step type is one file: a frozen pydantic `Config`, an `async def run(call, context)` that returns Done,
+A step type is one file: a frozen Struct `Config`, an `async def run(call, context)` that returns Done,
 Failed or Parked, and one `Provider(...)`. Built-in types are listed in `providers/table.py`; packages
 outside register theirs under the entry point group `gonogo.providers`. The same contract test runs over
 both.
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import UNSET, Struct
 
 from gonogo.core.faults import Effect, Fault, Issue
@@ -22,6 +23,7 @@ __all__ = [
     "UNSET",
     "Call",
     "ChildResult",
+    "ConfigProblem",
     "Context",
     "Done",
     "Effect",
@@ -38,6 +40,14 @@ __all__ = [
     "TemplateProblem",
     "Value",
 ]
+
+
+class ConfigProblem(ValueError):  # noqa: N818 - what is wrong with a value, in the words of errors.py
+    """What is wrong with the value of a key, raised by a Config's `__post_init__`; a bare ValueError is about all."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class Call(Struct, frozen=True):
@@ -174,7 +184,7 @@ class Context(Protocol):
 class Provider:
     """A step type.
 
-    `config`: pydantic model of the type's own keys. `templates`: names of config fields whose texts (at
+    `config`: Struct of the type's own keys, frozen and closed. `templates`: names of config fields whose texts (at
     any depth) are Liquid and rendered before the call; `late_templates`: those the provider renders
     itself, because they see what the call gave (`transform` sees `output`): checked at load, not rendered
     by the host. `references`: names of config fields in whose texts `${{ env.X }}`, `${X}` and `$X` stand
@@ -187,7 +197,7 @@ class Provider:
     """
 
     name: str
-    config: type[Any]
+    config: type[msgspec.Struct]
     run: Callable[[Call, Context], Awaitable[Outcome]]
     effects: Effects | Callable[[Any], Effects] = "idempotent"
     templates: frozenset[str] = frozenset()
@@ -201,6 +211,13 @@ class Provider:
     needs_names: bool = True
     inline: bool = False
     summary: str = ""
+
+    def checked(self, config: Mapping[str, Any]) -> Any:
+        """The Config of a call. Text that a template gave stands for the number or boolean that is due.
+
+        Raises `msgspec.ValidationError`.
+        """
+        return msgspec.convert(dict(config), self.config, strict=False)
 
     def effects_of(self, config: Any) -> Effects:
         """What a call with this config does outside."""

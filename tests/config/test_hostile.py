@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gonogo.config import loads
 from gonogo.config.problems import text_of
-from gonogo.config.schema.base import keys_of
 from gonogo.config.schema.blocks import Fail, Retry
 from gonogo.config.schema.step import Step
 from gonogo.config.schema.top import Document
+from gonogo.config.structs import keys_of
 from gonogo.errors import ConfigError
 from gonogo.providers.table import built_in
 

@@ -11,9 +11,9 @@ import pytest
 
 from gonogo.config.jsonschema import workflow_schema
 from gonogo.config.nodes import plain
-from gonogo.config.schema.base import keys_of
 from gonogo.config.schema.step import Step
 from gonogo.config.schema.top import Document
+from gonogo.config.structs import keys_of
 from gonogo.config.yaml import parse
 
 TESTS = Path(__file__).parent

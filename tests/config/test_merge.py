@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gonogo.config.collect import Collector
 from gonogo.config.merge import finish, merge, unify_steps
 from gonogo.config.nodes import Mapping, plain
-from gonogo.config.schema.base import keys_of
 from gonogo.config.schema.step import OUT_OF_SCOPE, Step
 from gonogo.config.schema.top import Document
+from gonogo.config.structs import keys_of
 from gonogo.config.yaml import parse
 from gonogo.errors import Problem
 from gonogo.providers.table import built_in

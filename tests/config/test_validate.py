@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from msgspec import Struct
 
 from gonogo.errors import Problem
 from gonogo.provider import Provider
@@ -274,10 +274,8 @@ def test_a_providers_types_are_strict(refuse: Any) -> None:
     assert problem.suggestion == "true"
 
 
-class Counted(BaseModel):
+class Counted(Struct, frozen=True, forbid_unknown_fields=True):
     """A type whose number may be a template."""
-
-    model_config = ConfigDict(extra="forbid")
 
     n: int
 

@@ -129,7 +129,7 @@ def test_a_disk_that_fills_up_leaves_a_run_to_go_on_with(tmp_path: Path, most: i
 
 
 LIBRARIES = """
-msgspec quickjs _quickjs click yaml anyio pydantic liquid rich asyncio json brotli orjson termios exceptiongroup uvloop
+msgspec quickjs _quickjs click yaml anyio liquid rich asyncio json brotli orjson termios exceptiongroup uvloop
 tree_sitter tree_sitter_javascript typing_extensions markupsafe
 """.split()
 

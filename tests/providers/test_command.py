@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from msgspec import ValidationError
 
 from gonogo.provider import Done, Failed, Outcome
 from gonogo.testing import ScriptedContext

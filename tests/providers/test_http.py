@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from pydantic import ValidationError
+from msgspec import ValidationError
 from pytest_httpserver import HTTPServer
 
 from gonogo.provider import Done, Failed, Outcome

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from msgspec import ValidationError
 from pytest_httpserver import HTTPServer
 
 from gonogo.provider import Done, Failed, Failure, Outcome, Value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from msgspec import ValidationError
 
 from gonogo.provider import UNSET, Done, Failed, Failure, MemoryOp, Outcome, Value
 from gonogo.testing import ScriptedContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from pydantic import ValidationError
+from msgspec import ValidationError
 
 from gonogo.provider import UNSET, Done, Failed, Failure, MemoryOp, Outcome, Value
 from gonogo.testing import ScriptedContext

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from msgspec import ValidationError
 
 from gonogo.provider import ChildResult, Done, Failed, Failure, Fault, Outcome, Parked, TemplateProblem, Value
 from gonogo.testing import ScriptedContext

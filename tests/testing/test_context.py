@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from pydantic import ValidationError
+from msgspec import ValidationError
 
 from gonogo.provider import ChildResult, Value
 from gonogo.providers.log import PROVIDER

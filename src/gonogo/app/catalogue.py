@@ -50,10 +50,12 @@ def step_types() -> Iterator[StepType]:
 
 
 def _step_type(provider: Provider, *, built_in: bool) -> StepType:
+    from gonogo.config.structs import fields_of
+
     templates = provider.templates | provider.late_templates
     keys = tuple(
-        Key(field.alias or name, field.description or "", field.is_required(), name in templates)
-        for name, field in provider.config.model_fields.items()
+        Key(field.keys[0], field.description, field.required, field.name in templates)
+        for field in fields_of(provider.config)
     )
     effects = provider.effects if isinstance(provider.effects, str) else None
     return StepType(provider.name, provider.aliases, provider.summary, effects, keys, built_in)

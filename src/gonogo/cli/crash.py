@@ -20,8 +20,8 @@ from gonogo.errors import GonogoError
 
 MESSAGE_MAX = 300
 CHAIN_MAX = 10
-_TALKATIVE = ("pydantic", "pydantic_core", "msgspec")
-"""Their messages quote the values they were given."""
+_TALKATIVE = ("msgspec", "pydantic", "pydantic_core")
+"""Their messages quote the values they were given; step types from outside may use pydantic."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gonogo.cli.session import Session
@@ -47,7 +45,6 @@ def load(session: Session, config: Path | None, safety: str | None, ahead: Ahead
 
     `ahead` is a sandbox that was started before.
     """
-    _without_pydantic_plugins()
     return _load(config_path(session, config), safety, ahead)
 
 
@@ -58,18 +55,6 @@ def _load(path: Path, safety: str | None, ahead: Ahead | None) -> Loaded:
     if safety is None and loaded.plan.safety == "strict":
         return loaded if not _doubts(loaded.problems) else load_file(path, strict=True, ahead=ahead)
     return loaded
-
-
-def _without_pydantic_plugins() -> None:
-    """Pydantic reads the metadata of all installed packages for plugins when it makes its first model, which with what
-    that imports is a tenth of a short run. Only in the command's own process; who embeds gonogo keeps plugins.
-
-    PYDANTIC_DISABLE_PLUGINS would save the reading but not the import, and would be seen by steps. Should pydantic
-    look elsewhere one day, this does nothing.
-    """
-    loader = ModuleType("pydantic.plugin._loader")
-    loader.get_plugins = tuple  # type: ignore[attr-defined]
-    sys.modules.setdefault(loader.__name__, loader)
 
 
 def tell_warnings(session: Session, problems: Sequence[Problem]) -> None:

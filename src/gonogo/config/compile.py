@@ -55,9 +55,9 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
         notes.error("steps.many", f"{len(steps_node.entries)} steps; at most {STEPS_MAX}", ("steps",))
         return None
     for key, advice in _NOT_YET.items():
-        if key in document.model_fields_set:
+        if key in root.entries:
             not_yet(key, (key,), advice, notes)
-    if document.memory is not None and document.memory.model_dump(exclude_defaults=True):
+    if document.memory is not None and document.memory != top.Memory():
         advice = "memory lives as long as its run; let a step read and write a file"
         not_yet("memory", ("memory",), advice, notes)
     drafts = read_drafts(steps_node, setting.providers, notes)
@@ -130,7 +130,7 @@ def _plan(
         inputs=_inputs(document, notes),
         outputs=_outputs(document, expressions, notes),
         workflows=setting.workflows,
-        memory=document.memory.model_dump() if document.memory else {},
+        memory=msgspec.structs.asdict(document.memory) if document.memory else {},
     )
 
 
@@ -145,7 +145,7 @@ def _inputs(document: top.Document, notes: Collector) -> dict[str, Any]:
         wrong = schema_problem(schema)
         if wrong is not None:
             notes.error("schema.invalid", wrong, (*path, "schema"))
-        has_default = "default" in noun.model_fields_set
+        has_default = noun.default is not msgspec.UNSET
         made[noun.name] = {"schema": schema, "required": noun.required and not has_default}
         if has_default:
             made[noun.name]["default"] = noun.default

@@ -6,6 +6,7 @@ from typing import Literal
 
 from gonogo.config.collect import Collector
 from gonogo.config.drafts import Draft
+from gonogo.config.structs import unchecked
 from gonogo.core.plan import Criticality, Effects
 
 Origin = Literal["explicit", "tag", "inferred"]
@@ -28,7 +29,7 @@ def _by_type(draft: Draft) -> Effects:
     """The type's word; a config whose templates aren't rendered yet is shown to it unchecked."""
     model = draft.model
     try:
-        return draft.provider.effects_of(model or draft.provider.config.model_construct(**draft.config))
+        return draft.provider.effects_of(model or unchecked(draft.provider.config, draft.config))
     except (AttributeError, KeyError, TypeError, ValueError):
         return "mutates"  # it can't be known before the templates are rendered: the safe side
 

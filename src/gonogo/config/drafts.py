@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import msgspec
-from pydantic import BaseModel, ValidationError
 
 from gonogo.config.collect import Collector, shown
 from gonogo.config.keys import STEP, unknown_key
 from gonogo.config.nodes import Entry, Mapping, find, plain
-from gonogo.config.schema.base import keys_of
 from gonogo.config.schema.step import OUT_OF_SCOPE, Step
+from gonogo.config.structs import keys_of
 from gonogo.config.templates import is_template
-from gonogo.config.validate import check, report
+from gonogo.config.validate import check, check_whole
 from gonogo.provider import Call, Context, Outcome, Provider
 
 NAME_CHARS_MAX = 100
@@ -49,7 +48,7 @@ class Draft:
     engine: Step
     provider: Provider
     config: dict[str, Any]
-    model: BaseModel | None
+    model: msgspec.Struct | None
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -102,7 +101,7 @@ async def _never_run(call: Call, context: Context) -> Outcome:
 
 
 # Stands in for a type that isn't there, so that the rest of the step is checked all the same.
-_UNUSABLE = Provider(name="unusable", config=BaseModel, run=_never_run)
+_UNUSABLE = Provider(name="unusable", config=msgspec.Struct, run=_never_run)
 
 
 def _provider(
@@ -179,7 +178,7 @@ def _unknown(
 
 def _own_model(
     provider: Provider, own: dict[str, Any], path: tuple[str, str], notes: Collector
-) -> BaseModel | None:
+) -> msgspec.Struct | None:
     """The type's Config. Errors at template texts are left for the time when they are rendered."""
 
     def still_template(found: Any) -> bool:
@@ -189,13 +188,7 @@ def _own_model(
         node = find(notes.root, found)
         return node is not None and _holds_template(plain(node))
 
-    model: type[BaseModel] = provider.config
-    try:
-        # JSON mode is strict about types but takes lists for tuples and texts for enums.
-        return model.model_validate_json(msgspec.json.encode(own), strict=True)
-    except ValidationError as error:
-        report(error, notes, path, still_template)
-        return None
+    return check_whole(provider.config, own, notes, path, still_template)
 
 
 def _holds_template(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The JSON Schema of workflow files, for editors: the nouns' models and, by step type, the providers' Configs.
+"""The JSON Schema of workflow files, for editors: the nouns' Structs and, by step type, the providers' Configs.
 
 An editor's checks are a subset of ours: the schema accepts everything that loads, and says nothing about
 expressions, targets and order.
@@ -8,51 +8,114 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import AliasChoices, BaseModel
-from pydantic.json_schema import models_json_schema
+import msgspec
 
+from gonogo.config import shapes
 from gonogo.config.drafts import NAME_CHARS_MAX, Providers
-from gonogo.config.schema import blocks, step, top
-from gonogo.config.schema.base import keys_of
+from gonogo.config.schema import step, top
+from gonogo.config.structs import Field, Noun, fields_of
 from gonogo.provider import Provider
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_REF = "#/$defs/{model}"
 _ANY = True  # the schema that everything fits
+_TYPES = (
+    (shapes.Text, "string"),
+    (shapes.Truth, "boolean"),
+    (shapes.Whole, "integer"),
+    (shapes.Number, "number"),
+)
 
 
 def workflow_schema(providers: Providers) -> dict[str, Any]:
     """The schema of a workflow file with all step types of `providers`."""
     types = [providers.get(name) for name in providers.names()]
-    models: list[type[BaseModel]] = [top.Document, step.Step, *(provider.config for provider in types)]
-    refs, shared = models_json_schema(
-        [(model, "validation") for model in dict.fromkeys(models)], ref_template=_REF, by_alias=True
-    )
-    definitions = {name: _open_to_free_keys(noun) for name, noun in shared["$defs"].items()}
-    names = {model: refs[(model, "validation")]["$ref"].rsplit("/", 1)[-1] for model in dict.fromkeys(models)}
-    for model in (blocks.Backoff, step.Step):
-        _add_other_names(definitions[model.__name__], model)
-    document = definitions.pop(names[top.Document])
+    definitions = Definitions()
+    document = definitions.noun(top.Document)
     _fill_in_steps(document)
-    engine = definitions.pop(names[step.Step])
-    definitions["Step"] = _step_schema(engine, [(one, definitions[names[one.config]]) for one in types])
-    return {"$schema": DIALECT, **document, "title": "gonogo workflow", "$defs": definitions}
+    engine = definitions.noun(step.Step)
+    step_schema = _step_schema(engine, [(one, definitions.noun(one.config)) for one in types])
+    made = {"Step": step_schema, **dict(sorted(definitions.made.items()))}
+    return {"$schema": DIALECT, **document, "title": "gonogo workflow", "$defs": made}
 
 
-def _open_to_free_keys(noun: dict[str, Any]) -> dict[str, Any]:
-    """Closed models take `x-` keys."""
-    if noun.get("additionalProperties") is False:
-        return {**noun, "patternProperties": {"^x-": _ANY}}
-    return noun
+class Definitions:
+    """Schemas of Structs; those within others are kept in `made` by name and referred to."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Any] = {}
+        self._names: dict[Any, str] = {}
+
+    def noun(self, model: type[msgspec.Struct]) -> dict[str, Any]:
+        """The schema of a Struct."""
+        fields = fields_of(model)
+        schema: dict[str, Any] = {"type": "object"}
+        if model.__doc__:
+            schema["description"] = model.__doc__
+        schema["properties"] = {key: self._field(field) for field in fields for key in field.keys}
+        required = [field.keys[0] for field in fields if field.required]
+        if required:
+            schema["required"] = required
+        if model.__struct_config__.forbid_unknown_fields:
+            schema["additionalProperties"] = False
+        if getattr(model, "takes_free_keys", False):
+            schema["patternProperties"] = {"^x-": _ANY}
+        return schema
+
+    def _field(self, field: Field) -> dict[str, Any]:
+        schema = dict(self.schema(field.shape))
+        if field.description:
+            schema["description"] = field.description
+        if isinstance(field.default, str | int | float) and not field.required:
+            schema["default"] = field.default
+        return schema
+
+    def schema(self, shape: shapes.Shape) -> dict[str, Any]:
+        """The schema of a value, as it may be written."""
+        if isinstance(shape, Noun):
+            return {"$ref": f"#/$defs/{self._name(shape.model)}"}
+        if isinstance(shape, shapes.Spelled):
+            return self.schema(shape.written)
+        if isinstance(shape, shapes.Choice):
+            options = [self.schema(option) for option in shape.options]
+            return {"anyOf": [*options, {"type": "null"}] if shape.nullable else options}
+        if isinstance(shape, shapes.Words):
+            return {"const": shape.words[0]} if len(shape.words) == 1 else {"enum": list(shape.words)}
+        if isinstance(shape, shapes.Listing):
+            return {"type": "array", "items": self.schema(shape.item), **_lengths(shape.length, "Items")}
+        if isinstance(shape, shapes.Table):
+            inner = {"additionalProperties": self.schema(shape.item) or _ANY}
+            return {"type": "object", **inner, **_lengths(shape.length, "Properties")}
+        return _scalar(shape)
+
+    def _name(self, model: type[msgspec.Struct]) -> str:
+        """The name its schema is kept under; it is made when first asked for."""
+        if model not in self._names:
+            name = model.__name__
+            name = name if name not in self.made else f"{model.__module__}.{name}".replace(".", "_")
+            self._names[model] = name
+            self.made[name] = {}  # it may hold itself
+            self.made[name] = self.noun(model)
+        return self._names[model]
 
 
-def _add_other_names(noun: dict[str, Any], model: type[BaseModel]) -> None:
-    """Keys with two names: pydantic describes the first only."""
-    for field in model.model_fields.values():
-        if isinstance(field.validation_alias, AliasChoices):
-            first, *others = (str(choice) for choice in field.validation_alias.choices)
-            for other in others:
-                noun["properties"][other] = noun["properties"][first]
+def _scalar(shape: shapes.Shape) -> dict[str, Any]:
+    kind = next((name for known, name in _TYPES if isinstance(shape, known)), None)
+    schema: dict[str, Any] = {"type": kind} if kind else {}
+    if isinstance(shape, shapes.Text):
+        schema |= _lengths(shape.length, "Length")
+        if shape.pattern is not None:
+            schema["pattern"] = shape.pattern
+    if isinstance(shape, shapes.Whole | shapes.Number):
+        limits = shape.limits
+        named = {"minimum": limits.ge, "exclusiveMinimum": limits.gt, "maximum": limits.le}
+        named["exclusiveMaximum"] = limits.lt
+        schema |= {name: limit for name, limit in named.items() if limit is not None}
+    return schema
+
+
+def _lengths(length: shapes.Limits, of: str) -> dict[str, Any]:
+    named = {f"min{of}": length.ge, f"max{of}": length.le}
+    return {name: limit for name, limit in named.items() if limit is not None}
 
 
 def _fill_in_steps(document: dict[str, Any]) -> None:
@@ -103,9 +166,6 @@ def _branch(provider: Provider, own: dict[str, Any], engine: dict[str, Any]) -> 
             continue  # a key of both is described once
         template = key in provider.templates or key in provider.late_templates
         described[key] = {"anyOf": [schema, _TEMPLATE]} if template else schema
-    for alias in keys_of(provider.config):
-        if alias not in engine:
-            described.setdefault(alias, _ANY)
     names = [provider.name, *provider.aliases]
     # What a step must have may also come from the file it extends, so `required` is left to loading.
     return {

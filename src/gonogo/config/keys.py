@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pydantic import BaseModel
+from msgspec import Struct
 
 from gonogo.config.collect import nearest, shown
 from gonogo.config.nodes import Path
 from gonogo.config.schema import blocks, step, top
-from gonogo.config.schema.base import keys_of
+from gonogo.config.structs import keys_of
 
 TOP, STEP = "", "step"
 
@@ -44,7 +44,7 @@ _NOT_OWN = frozenset(
 @lru_cache(maxsize=1)
 def nouns() -> dict[str, tuple[str, ...]]:
     """The keys of each noun, by the key it stands under; `step` and the empty text: step and file."""
-    models: dict[str, type[BaseModel]] = {
+    models: dict[str, type[Struct]] = {
         TOP: top.Document,
         STEP: step.Step,
         "routing": top.Routing,

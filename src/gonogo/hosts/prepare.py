@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from gonogo.core.commands import StartCall
 from gonogo.core.faults import Fault
 from gonogo.core.plan import Step
@@ -189,16 +191,13 @@ def key_of(intent: str) -> str:
 
 
 def _checked(step: Step, provider: Provider, config: Mapping[str, Any]) -> Any:
-    from pydantic import ValidationError
-
     try:
-        return provider.config(**config)
-    except ValidationError as problem:
-        told = "; ".join(
-            f"{'.'.join(str(part) for part in error['loc'])}: {error['msg']}"
-            for error in problem.errors(include_url=False, include_input=False, include_context=False)[:3]
-        )
-        raise Unprepared(_fault(step, "config.invalid", "config/invalid", told)) from problem
+        return provider.checked(config)
+    except msgspec.ValidationError as problem:
+        told = str(problem)
+        raise Unprepared(
+            _fault(step, "config.invalid", "config/invalid", f"{told[:1].lower()}{told[1:]}")
+        ) from problem
 
 
 def _fault(step: Step, kind: str, rule: str, message: str) -> Fault:

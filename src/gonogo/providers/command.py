@@ -12,9 +12,9 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
 
 from gonogo.provider import Call, Context, Done, Failed, Issue, Outcome, Provider
 from gonogo.providers import _issues, _output, _process
@@ -29,24 +29,23 @@ _LAST_LINES = 3
 DEFAULT_TIMEOUT_S = 60.0
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a command step."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    exec: str = Field(min_length=1, description="The shell command; a template. Exit code 0 passes.")
-    stdin: str | None = Field(default=None, description="Text for its standard input; a template.")
-    cwd: str | None = Field(default=None, description="Folder to run in, from where gonogo runs.")
-    parse: Literal["auto", "json", "text"] = Field(
-        default="auto", description="auto: JSON where the output is or ends with JSON, else text."
-    )
-    parse_issues: bool = Field(
-        default=False, description="Take lists that look like findings as issues, not only the key issues."
-    )
-    transform: str | None = Field(default=None, description="Template that makes the output from `output`.")
-    transform_js: str | None = Field(
-        default=None, description="JavaScript that makes the output from `output`."
-    )
+    exec: Annotated[str, Meta(min_length=1, description="The shell command; a template. Exit code 0 passes.")]
+    stdin: Annotated[str | None, Meta(description="Text for its standard input; a template.")] = None
+    cwd: Annotated[str | None, Meta(description="Folder to run in, from where gonogo runs.")] = None
+    parse: Annotated[
+        Literal["auto", "json", "text"],
+        Meta(description="auto: JSON where the output is or ends with JSON, else text."),
+    ] = "auto"
+    parse_issues: Annotated[
+        bool, Meta(description="Take lists that look like findings as issues, not only the key issues.")
+    ] = False
+    transform: Annotated[str | None, Meta(description="Template that makes the output from `output`.")] = None
+    transform_js: Annotated[
+        str | None, Meta(description="JavaScript that makes the output from `output`.")
+    ] = None
 
 
 async def run(call: Call, context: Context) -> Outcome:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
 
 from gonogo.provider import Call, Context, Done, Failed, Outcome, Provider
 from gonogo.providers import _exchange, _http
@@ -15,20 +15,18 @@ DEFAULT_TIMEOUT_S = 30.0
 _RULE = "webhook/error"
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of an http step. `body` is text, or an object that is sent as JSON."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    url: str = Field(min_length=1, description="Where to.")
-    body: str | dict[str, Any] | list[Any] = Field(description="Text, or data sent as JSON.")
-    method: Literal["POST", "PUT", "PATCH", "DELETE"] = Field(default="POST", description="How it is sent.")
-    headers: Mapping[str, str] = Field(default={}, description="Headers to send.")
-    allow_private: bool = Field(
-        default=False, description="Allow addresses of this machine and of private networks."
-    )
-    max_response_bytes: int = Field(
-        default=16 * 1024 * 1024, ge=1, description="Longest answer taken, in bytes."
+    url: Annotated[str, Meta(min_length=1, description="Where to.")]
+    body: Annotated[str | dict[str, Any] | list[Any], Meta(description="Text, or data sent as JSON.")]
+    method: Annotated[Literal["POST", "PUT", "PATCH", "DELETE"], Meta(description="How it is sent.")] = "POST"
+    headers: Annotated[Mapping[str, str], Meta(description="Headers to send.")] = {}
+    allow_private: Annotated[
+        bool, Meta(description="Allow addresses of this machine and of private networks.")
+    ] = False
+    max_response_bytes: Annotated[int, Meta(ge=1, description="Longest answer taken, in bytes.")] = (
+        16 * 1024 * 1024
     )
 
 

@@ -7,13 +7,13 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from msgspec import Meta, Struct
 
-from gonogo.provider import Call, Context, Done, Effects, Failed, Outcome, Provider
+from gonogo.provider import Call, ConfigProblem, Context, Done, Effects, Failed, Outcome, Provider
 from gonogo.providers import _exchange, _http
 from gonogo.providers._faults import fault
 from gonogo.providers._transform import TransformProblem, transform
@@ -22,63 +22,59 @@ DEFAULT_TIMEOUT_S = 30.0
 _RULE = "http_client/fetch_error"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w-]*)\}")
 _URL_FIELDS = ("url", "base_url", "path", "params", "query")
+_WITH_THE_GATE = (
+    "`auth` and `rate_limit` come with the gate and aren't available in this version; send a token in `headers`, "
+    "and retry with `on_fail.retry`, which honours Retry-After"
+)
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of an http_client step. `url`, or `base_url` with `path`; `{name}` in it comes from `params`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    url: Annotated[str | None, Meta(description="Where to; or base_url with path.")] = None
+    base_url: Annotated[str | None, Meta(description="Beginning of the address.")] = None
+    path: Annotated[str, Meta(description="Rest of the address; {name} comes from params.")] = ""
+    params: Annotated[
+        Mapping[str, str | int | float | bool], Meta(description="Values for {name} in path, escaped.")
+    ] = {}
+    query: Annotated[
+        Mapping[str, str | int | float | bool | None],
+        Meta(description="Query of the address, escaped; null leaves a key out."),
+    ] = {}
+    method: Annotated[
+        str, Meta(pattern="^[A-Za-z]{1,20}$", description="GET and HEAD read; all others mutate.")
+    ] = "GET"
+    headers: Annotated[Mapping[str, str], Meta(description="Headers to send.")] = {}
+    body: Annotated[
+        str | dict[str, Any] | list[Any] | None, Meta(description="Text, or data sent as JSON.")
+    ] = None
+    auth: Annotated[Any, Meta(description="Not in this version; send a token in headers.")] = None
+    rate_limit: Annotated[Any, Meta(description="Not in this version.")] = None
+    transform: Annotated[str | None, Meta(description="Template that makes the output from `response`.")] = (
+        None
+    )
+    transform_js: Annotated[
+        str | None, Meta(description="JavaScript that makes the output from the response.")
+    ] = None
+    output_file: Annotated[str | None, Meta(description="File to write the answer to.")] = None
+    skip_if_exists: Annotated[bool, Meta(description="Call nothing when output_file is there.")] = True
+    allow_private: Annotated[
+        bool, Meta(description="Allow addresses of this machine and of private networks.")
+    ] = False
+    max_response_bytes: Annotated[int, Meta(ge=1, description="Longest answer taken, in bytes.")] = (
+        16 * 1024 * 1024
+    )
 
-    url: str | None = Field(default=None, description="Where to; or base_url with path.")
-    base_url: str | None = Field(default=None, description="Beginning of the address.")
-    path: str = Field(default="", description="Rest of the address; {name} comes from params.")
-    params: Mapping[str, str | int | float | bool] = Field(
-        default={}, description="Values for {name} in path, escaped."
-    )
-    query: Mapping[str, str | int | float | bool | None] = Field(
-        default={}, description="Query of the address, escaped; null leaves a key out."
-    )
-    method: str = Field(
-        default="GET", pattern=r"^[A-Za-z]{1,20}$", description="GET and HEAD read; all others mutate."
-    )
-    headers: Mapping[str, str] = Field(default={}, description="Headers to send.")
-    body: str | dict[str, Any] | list[Any] | None = Field(
-        default=None, description="Text, or data sent as JSON."
-    )
-    auth: Any = Field(default=None, description="Not in this version; send a token in headers.")
-    rate_limit: Any = Field(default=None, description="Not in this version.")
-    transform: str | None = Field(default=None, description="Template that makes the output from `response`.")
-    transform_js: str | None = Field(
-        default=None, description="JavaScript that makes the output from the response."
-    )
-    output_file: str | None = Field(default=None, description="File to write the answer to.")
-    skip_if_exists: bool = Field(default=True, description="Call nothing when output_file is there.")
-    allow_private: bool = Field(
-        default=False, description="Allow addresses of this machine and of private networks."
-    )
-    max_response_bytes: int = Field(
-        default=16 * 1024 * 1024, ge=1, description="Longest answer taken, in bytes."
-    )
-
-    @model_validator(mode="after")
-    def check(self) -> Config:
-        """One place to go to."""
+    def __post_init__(self) -> None:
+        """One place to go to, in a way that there is; what isn't there yet isn't ignored."""
         if not (self.url or self.base_url):
             raise ValueError("http_client needs a `url`, or a `base_url` with a `path`")
         if self.url and self.base_url:
             raise ValueError("give `url`, or `base_url` with `path`, not both")
-        return self
-
-    @field_validator("auth", "rate_limit")
-    @classmethod
-    def refuse(cls, value: Any) -> Any:
-        """Not ignored: a call without them would do something else."""
-        if value is not None:
-            raise ValueError(
-                "`auth` and `rate_limit` come with the gate and aren't available in this version; send a "
-                "token in `headers`, and retry with `on_fail.retry`, which honours Retry-After"
-            )
-        return value
+        if (
+            self.auth is not None or self.rate_limit is not None
+        ):  # a call without them would do something else
+            raise ConfigProblem("auth" if self.auth is not None else "rate_limit", _WITH_THE_GATE)
 
 
 class _Refused(Exception):  # noqa: N818 - the name says what happened

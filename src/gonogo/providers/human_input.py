@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
 
 from gonogo.provider import Call, Context, Done, Failed, Outcome, Parked, Provider
 from gonogo.providers._faults import fault
@@ -19,19 +19,17 @@ from gonogo.providers._faults import fault
 ANSWER_BYTES_MAX = 100 * 1024
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a human-input step. Its time limit is the step's `timeout`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    prompt: str = Field(min_length=1, description="The question.")
-    placeholder: str | None = Field(default=None, description="Example shown where one types.")
-    default: str | None = Field(default=None, description="Answer when nothing is typed or time runs out.")
-    allow_empty: bool = Field(default=False, description="Take an empty answer.")
-    multiline: bool = Field(default=False, description="Take several lines.")
-    secret: bool = Field(
-        default=False, description="Hide the answer while it is typed. The journal keeps it like any answer."
-    )
+    prompt: Annotated[str, Meta(min_length=1, description="The question.")]
+    placeholder: Annotated[str | None, Meta(description="Example shown where one types.")] = None
+    default: Annotated[str | None, Meta(description="Answer when nothing is typed or time runs out.")] = None
+    allow_empty: Annotated[bool, Meta(description="Take an empty answer.")] = False
+    multiline: Annotated[bool, Meta(description="Take several lines.")] = False
+    secret: Annotated[
+        bool, Meta(description="Hide the answer while it is typed. The journal keeps it like any answer.")
+    ] = False
 
 
 async def run(call: Call, context: Context) -> Outcome:

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import Meta, Struct
 
 from gonogo.provider import Call, Context, Done, Outcome, Provider
 
 OUTPUTS_NAMED_MAX = 20
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to say and how loud; the `include_` keys add facts to the content kept."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    message: str = Field(description="What to say.")
-    level: Literal["debug", "info", "warn", "error"] = Field(default="info", description="How loud.")
-    include_pr_context: bool = Field(
-        default=True, description="Add number and title of the pull request to the content."
-    )
-    include_dependencies: bool = Field(
-        default=True, description="Add the names of the outputs to the content."
-    )
-    include_metadata: bool = Field(default=True, description="Add step, scope and attempt to the content.")
+    message: Annotated[str, Meta(description="What to say.")]
+    level: Annotated[Literal["debug", "info", "warn", "error"], Meta(description="How loud.")] = "info"
+    include_pr_context: Annotated[
+        bool, Meta(description="Add number and title of the pull request to the content.")
+    ] = True
+    include_dependencies: Annotated[
+        bool, Meta(description="Add the names of the outputs to the content.")
+    ] = True
+    include_metadata: Annotated[bool, Meta(description="Add step, scope and attempt to the content.")] = True
 
 
 async def run(call: Call, context: Context) -> Outcome:

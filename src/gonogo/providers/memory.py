@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from msgspec import Meta, Struct
 
 from gonogo.provider import UNSET, Call, Context, Done, Failed, MemoryOp, Outcome, Provider
 from gonogo.providers._faults import fault
@@ -18,38 +18,35 @@ _READS = frozenset({"get", "list"})
 _TAKES_VALUE = frozenset({"set", "append"})
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a memory step. `value` is taken as it is; `value_js` computes it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    operation: Annotated[
+        Literal["get", "set", "append", "increment", "delete", "clear", "list"],
+        Meta(description="What to do."),
+    ]
+    key: Annotated[str | None, Meta(description="The entry; not needed by clear and list.")] = None
+    value: Annotated[Any, Meta(description="What to write, as it stands.")] = UNSET
+    value_js: Annotated[str | None, Meta(description="JavaScript that computes what to write.")] = None
+    transform: Annotated[
+        str | None, Meta(description="Template that makes the value (written or read) from `value`.")
+    ] = None
+    transform_js: Annotated[
+        str | None, Meta(description="JavaScript that makes the value (written or read) from `value`.")
+    ] = None
+    namespace: Annotated[
+        str | None, Meta(description="Part of the memory; the run's default when left out.")
+    ] = None
 
-    operation: Literal["get", "set", "append", "increment", "delete", "clear", "list"] = Field(
-        description="What to do."
-    )
-    key: str | None = Field(default=None, description="The entry; not needed by clear and list.")
-    value: Any = Field(default=None, description="What to write, as it stands.")
-    value_js: str | None = Field(default=None, description="JavaScript that computes what to write.")
-    transform: str | None = Field(
-        default=None, description="Template that makes the value (written or read) from `value`."
-    )
-    transform_js: str | None = Field(
-        default=None, description="JavaScript that makes the value (written or read) from `value`."
-    )
-    namespace: str | None = Field(
-        default=None, description="Part of the memory; the run's default when left out."
-    )
-
-    @model_validator(mode="after")
-    def check(self) -> Config:
+    def __post_init__(self) -> None:
         """A key where one is needed, and one value to write."""
         if not self.key and self.operation not in ("clear", "list"):
             raise ValueError(f"memory {self.operation} needs a `key`")
-        given = {"value", "value_js"} & self.model_fields_set
+        given = (self.value is not UNSET) + (self.value_js is not None)
         if self.operation in _TAKES_VALUE and not given:
             raise ValueError(f"memory {self.operation} needs a `value` or a `value_js`")
-        if len(given) == 2:
+        if given == 2:
             raise ValueError("give `value` or `value_js`, not both")
-        return self
 
 
 class _Refused(Exception):  # noqa: N818 - the name says what happened
@@ -91,7 +88,7 @@ async def _value(call: Call, context: Context) -> Transformed:
     """The value to write: given or computed, then transformed; each stage sees the one before as `value`."""
     config: Config = call.config
     if config.value_js is None:
-        given = Transformed(config.value)
+        given = Transformed(None if config.value is UNSET else config.value)
     else:
         given = await compute("value_js", config.value_js, context, call.names)
     transformed = await transform(call, context, given.value, name="value", key="output")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from msgspec import Struct
 
 from gonogo.provider import Call, Context, Done, Outcome, Provider
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A noop has no keys of its own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 async def run(call: Call, context: Context) -> Outcome:

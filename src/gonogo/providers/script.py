@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from msgspec import Meta, Struct
 
-from gonogo.provider import UNSET, Call, Context, Done, Failed, Failure, Outcome, Provider
+from gonogo.provider import UNSET, Call, ConfigProblem, Context, Done, Failed, Failure, Outcome, Provider
 from gonogo.providers._faults import fault
 from gonogo.providers._transform import told
 
@@ -14,26 +14,27 @@ DEFAULT_TIMEOUT_S = 10.0
 _LIMITS = frozenset({"limit", "memory", "crash"})
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a script step. Scripts are never given a network, a shell or tools."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    content: str = Field(
-        min_length=1, description="The JavaScript; its returned or last value is the output."
+    content: Annotated[
+        str, Meta(min_length=1, description="The JavaScript; its returned or last value is the output.")
+    ]
+    enable_fetch: Annotated[bool, Meta(description="Refused when true: scripts reach nothing outside.")] = (
+        False
     )
-    enable_fetch: bool = Field(default=False, description="Refused when true: scripts reach nothing outside.")
-    enable_bash: bool = Field(default=False, description="Refused when true: scripts reach nothing outside.")
-    tools: Any = Field(default=None, description="Refused: scripts reach nothing outside.")
-    tools_js: str | None = Field(default=None, description="Refused: scripts reach nothing outside.")
+    enable_bash: Annotated[bool, Meta(description="Refused when true: scripts reach nothing outside.")] = (
+        False
+    )
+    tools: Annotated[Any, Meta(description="Refused: scripts reach nothing outside.")] = None
+    tools_js: Annotated[str | None, Meta(description="Refused: scripts reach nothing outside.")] = None
 
-    @field_validator("enable_fetch", "enable_bash", "tools", "tools_js")
-    @classmethod
-    def refuse_reach(cls, value: Any) -> Any:
+    def __post_init__(self) -> None:
         """Say so at load, instead of leaving a script to find out."""
-        if value:
-            raise ValueError("scripts reach nothing outside; use a command or http_client step before it")
-        return value
+        for key in ("enable_fetch", "enable_bash", "tools", "tools_js"):
+            if getattr(self, key):
+                message = "scripts reach nothing outside; use a command or http_client step before it"
+                raise ConfigProblem(key, message)
 
 
 async def run(call: Call, context: Context) -> Outcome:

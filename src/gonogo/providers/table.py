@@ -9,6 +9,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol
 
+from msgspec import Struct
+
 from gonogo.provider import Provider
 
 ENTRY_POINT_GROUP = "gonogo.providers"
@@ -156,4 +158,10 @@ def _checked(name: str, found: object) -> Provider:
         raise UnknownType(name, reason=f"expected a gonogo.provider.Provider, got {type(found).__name__}")
     if found.name != name:
         raise UnknownType(name, reason=f"its provider calls itself '{found.name}'")
+    if not _is_struct(found.config):
+        raise UnknownType(name, reason="expected its config to be a msgspec.Struct")
     return found
+
+
+def _is_struct(config: object) -> bool:
+    return isinstance(config, type) and issubclass(config, Struct)

@@ -5,9 +5,9 @@ what its end means for the step is said here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from msgspec import Meta, Struct
 
 from gonogo.provider import (
     Call,
@@ -24,32 +24,33 @@ from gonogo.providers._faults import fault
 from gonogo.providers._transform import TransformProblem, compute
 
 
-class Config(BaseModel):
+class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a workflow step: a registered `workflow` or the path of a `config`, and what it gets."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    workflow: Annotated[str | None, Meta(description="Id of an imported workflow; or config.")] = None
+    config: Annotated[str | None, Meta(description="Path of a workflow file.")] = None
+    args: Annotated[
+        Mapping[str, Any] | None,
+        Meta(
+            description="Inputs of the workflow; texts are templates and give text, {expression: …} gives any value."
+        ),
+    ] = None
+    workflow_inputs: Annotated[Mapping[str, Any] | None, Meta(description="Same as args.")] = None
+    overrides: Annotated[
+        Mapping[str, Any] | None, Meta(description="Keys to replace in its steps, by step.")
+    ] = None
+    workflow_overrides: Annotated[Mapping[str, Any] | None, Meta(description="Same as overrides.")] = None
+    output_mapping: Annotated[
+        Mapping[str, str] | None, Meta(description="New names of its outputs: {name: output}.")
+    ] = None
+    memory: Annotated[
+        Literal["isolated", "shared"],
+        Meta(
+            description="shared: it starts with this run's memory, and what it changed there comes back when it is GO."
+        ),
+    ] = "isolated"
 
-    workflow: str | None = Field(default=None, description="Id of an imported workflow; or config.")
-    config: str | None = Field(default=None, description="Path of a workflow file.")
-    args: Mapping[str, Any] | None = Field(
-        default=None,
-        description="Inputs of the workflow; texts are templates and give text, {expression: …} gives any value.",
-    )
-    workflow_inputs: Mapping[str, Any] | None = Field(default=None, description="Same as args.")
-    overrides: Mapping[str, Any] | None = Field(
-        default=None, description="Keys to replace in its steps, by step."
-    )
-    workflow_overrides: Mapping[str, Any] | None = Field(default=None, description="Same as overrides.")
-    output_mapping: Mapping[str, str] | None = Field(
-        default=None, description="New names of its outputs: {name: output}."
-    )
-    memory: Literal["isolated", "shared"] = Field(
-        default="isolated",
-        description="shared: it starts with this run's memory, and what it changed there comes back when it is GO.",
-    )
-
-    @model_validator(mode="after")
-    def check(self) -> Config:
+    def __post_init__(self) -> None:
         """Exactly one thing to run, and one spelling of what it gets."""
         if (self.workflow is None) == (self.config is None):
             raise ValueError("give `workflow` (a registered one) or `config` (a path), one of them")
@@ -57,7 +58,6 @@ class Config(BaseModel):
             raise ValueError("`workflow_inputs` is another name of `args`; give one of them")
         if self.overrides is not None and self.workflow_overrides is not None:
             raise ValueError("`workflow_overrides` is another name of `overrides`; give one of them")
-        return self
 
 
 class _Unmapped(Exception):  # noqa: N818 - the name says what happened

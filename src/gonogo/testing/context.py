@@ -98,7 +98,7 @@ def call_for(
 ) -> Call:
     """A first attempt at a step called `step`, nothing of its config templated unless `changes` says so.
 
-    Raises pydantic's `ValidationError` when the config isn't valid.
+    Raises `msgspec.ValidationError` when the config isn't valid.
     """
     facts: dict[str, Any] = {
         "step": "step",
@@ -111,4 +111,4 @@ def call_for(
         "templated": frozenset(),
     }
     facts.update(changes)
-    return Call(config=provider.config(**config), env=env or {}, names=names or {}, **facts)
+    return Call(config=provider.checked(config), env=env or {}, names=names or {}, **facts)

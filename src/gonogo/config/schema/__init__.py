@@ -1,1 +1,1 @@
-"""The nouns of the YAML, one pydantic class each. What they mean is left to `compile`."""
+"""The nouns of the YAML, one Struct each. What they mean is left to `compile`."""

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from msgspec import Meta, field
 
 from gonogo.config.schema.base import Condition, Count, Event, Noun, Seconds, Tag
+from gonogo.config.structs import Also, Written
 
 
-class RunItem(Noun):
+class RunItem(Noun, frozen=True, kw_only=True):
     """A step or workflow to run, with the arguments it sees as `args`."""
 
-    step: str | None = Field(default=None, description="Name of the step to run.")
-    workflow: str | None = Field(default=None, description="Id of an imported workflow to run.")
-    with_: dict[str, Any] = Field(
-        default_factory=dict, alias="with", description="Arguments; text with {{ }} is a template."
+    step: Annotated[str | None, Meta(description="Name of the step to run.")] = None
+    workflow: Annotated[str | None, Meta(description="Id of an imported workflow to run.")] = None
+    with_: Annotated[dict[str, Any], Meta(description="Arguments; text with {{ }} is a template.")] = field(
+        name="with", default={}
     )
 
-    @model_validator(mode="after")
-    def _one_target(self) -> RunItem:
+    def __post_init__(self) -> None:
         if (self.step is None) == (self.workflow is None):
             raise ValueError("expected either step or workflow")
-        return self
 
 
 def _spelled_out(value: Any) -> Any:
@@ -31,87 +30,84 @@ def _spelled_out(value: Any) -> Any:
     return [{"step": item} if isinstance(item, str) else item for item in items]
 
 
-RunItems = Annotated[
-    list[RunItem], BeforeValidator(_spelled_out, json_schema_input_type=str | RunItem | list[str | RunItem])
-]
+RunItems = Annotated[list[RunItem], Written(_spelled_out, str | RunItem | list[str | RunItem])]
 
 
-class Transition(Noun):
+class Transition(Noun, frozen=True, kw_only=True):
     """`when` true: go `to` a step; `to: null` stops looking."""
 
-    when: Condition = Field(description="JavaScript condition.")
-    to: str | None = Field(default=None, description="Step to go to; null for none.")
-    goto_event: Event | None = Field(default=None, description="Event the forward wave runs under.")
+    when: Annotated[Condition, Meta(description="JavaScript condition.")]
+    to: Annotated[str | None, Meta(description="Step to go to; null for none.")] = None
+    goto_event: Annotated[Event | None, Meta(description="Event the forward wave runs under.")] = None
 
 
-class Backoff(Noun):
+class Backoff(Noun, frozen=True, kw_only=True):
     """How long to wait before an attempt."""
 
-    mode: Literal["fixed", "exponential"] = Field(
-        "fixed", description="exponential doubles the delay each time."
+    mode: Annotated[
+        Literal["fixed", "exponential"], Meta(description="exponential doubles the delay each time.")
+    ] = "fixed"
+    delay: Annotated[Seconds | None, Also("delay"), Meta(description="Milliseconds, or text like 2s.")] = (
+        field(name="delay_ms", default=None)
     )
-    delay: Seconds | None = Field(
-        default=None,
-        validation_alias=AliasChoices("delay_ms", "delay"),
-        description="Milliseconds, or text like 2s.",
+    max_delay: Annotated[Seconds, Also("max_delay"), Meta(description="Never wait longer.")] = field(
+        name="max_delay_ms", default=60.0
     )
-    max_delay: Seconds = Field(
-        60.0, validation_alias=AliasChoices("max_delay_ms", "max_delay"), description="Never wait longer."
-    )
-    jitter: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.1, description="Share by which the delay varies."
-    )
+    jitter: Annotated[float, Meta(ge=0, le=1, description="Share by which the delay varies.")] = 0.1
 
 
-class Retry(Noun):
+class Retry(Noun, frozen=True, kw_only=True):
     """Further attempts at a failed step."""
 
-    max: Count = Field(
-        description="Further attempts after the first; at most 2 for critical steps, 3 for others."
-    )
-    backoff: Backoff | None = Field(default=None, description="Wait between attempts; none without it.")
-    retry_on: list[Literal["transient", "logical"]] | None = Field(
-        default=None, description="Classes of faults worth another attempt; transient when left out."
-    )
-    count: Literal["together", "separately"] = Field(
-        "together", description="Whether attempts inside a call count against max."
-    )
+    max: Annotated[
+        Count,
+        Meta(description="Further attempts after the first; at most 2 for critical steps, 3 for others."),
+    ]
+    backoff: Annotated[Backoff | None, Meta(description="Wait between attempts; none without it.")] = None
+    retry_on: Annotated[
+        list[Literal["transient", "logical"]] | None,
+        Meta(description="Classes of faults worth another attempt; transient when left out."),
+    ] = None
+    count: Annotated[
+        Literal["together", "separately"],
+        Meta(description="Whether attempts inside a call count against max."),
+    ] = "together"
 
 
-class Success(Noun):
+class Success(Noun, frozen=True, kw_only=True):
     """What follows a step that passed; also the shape of on_finish."""
 
-    run: RunItems = Field(default_factory=list, description="Steps to run next.")
-    run_js: str | None = Field(default=None, description="JavaScript that gives a list of steps to run.")
-    goto: str | None = Field(default=None, description="Step to go back or forward to.")
-    goto_js: str | None = Field(
-        default=None, description="JavaScript that gives the name of the step to go to."
-    )
-    goto_event: Event | None = Field(default=None, description="Event the forward wave runs under.")
-    transitions: list[Transition] = Field(default_factory=list, description="First rule that holds wins.")
+    run: Annotated[RunItems, Meta(description="Steps to run next.")] = []
+    run_js: Annotated[str | None, Meta(description="JavaScript that gives a list of steps to run.")] = None
+    goto: Annotated[str | None, Meta(description="Step to go back or forward to.")] = None
+    goto_js: Annotated[
+        str | None, Meta(description="JavaScript that gives the name of the step to go to.")
+    ] = None
+    goto_event: Annotated[Event | None, Meta(description="Event the forward wave runs under.")] = None
+    transitions: Annotated[list[Transition], Meta(description="First rule that holds wins.")] = []
 
 
-class Fail(Success):
+class Fail(Success, frozen=True, kw_only=True):
     """What follows a step that failed."""
 
-    retry: Retry | None = Field(default=None, description="Try the step again.")
-    retry_on: list[Literal["transient", "logical"]] | None = Field(
-        default=None, description="Same as retry.retry_on."
-    )
-    escalate: Tag | None = Field(
-        default=None, description="Step to run once when nothing else helped. Doesn't act yet."
-    )
+    retry: Annotated[Retry | None, Meta(description="Try the step again.")] = None
+    retry_on: Annotated[
+        list[Literal["transient", "logical"]] | None, Meta(description="Same as retry.retry_on.")
+    ] = None
+    escalate: Annotated[
+        Tag | None, Meta(description="Step to run once when nothing else helped. Doesn't act yet.")
+    ] = None
 
 
-class FailureCondition(Noun):
+class FailureCondition(Noun, frozen=True, kw_only=True):
     """A named detector: true reports an issue."""
 
-    condition: Condition = Field(description="JavaScript condition.")
-    message: str | None = Field(default=None, description="What the issue says.")
-    severity: Literal["info", "warning", "error"] = Field(
-        default="error", description="error fails the step."
+    condition: Annotated[Condition, Meta(description="JavaScript condition.")]
+    message: Annotated[str | None, Meta(description="What the issue says.")] = None
+    severity: Annotated[Literal["info", "warning", "error"], Meta(description="error fails the step.")] = (
+        "error"
     )
-    halt_execution: bool = Field(default=False, description="true stops the run.")
+    halt_execution: Annotated[bool, Meta(description="true stops the run.")] = False
 
 
 def _condition_only(value: Any) -> Any:
@@ -120,8 +116,5 @@ def _condition_only(value: Any) -> Any:
 
 FailureConditions = dict[
     str,
-    Annotated[
-        FailureCondition,
-        BeforeValidator(_condition_only, json_schema_input_type=str | bool | FailureCondition),
-    ],
+    Annotated[FailureCondition, Written(_condition_only, str | bool | FailureCondition)],
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from msgspec import Meta, field
 
 from gonogo.config.schema.base import (
     Condition,
@@ -19,15 +19,16 @@ from gonogo.config.schema.base import (
     Tag,
 )
 from gonogo.config.schema.blocks import Fail, FailureConditions, Success
+from gonogo.config.structs import Also, Written
 
 
-class Dependency(Noun):
+class Dependency(Noun, frozen=True, kw_only=True):
     """A step that must be settled first; `a|b` is satisfied by either."""
 
-    step: str = Field(description="Step name, or several joined by |.")
-    on_failure: Literal["block", "continue"] = Field(
-        default="block", description="continue lets its failure pass."
-    )
+    step: Annotated[str, Meta(description="Step name, or several joined by |.")]
+    on_failure: Annotated[
+        Literal["block", "continue"], Meta(description="continue lets its failure pass.")
+    ] = "block"
 
 
 def _dependencies(value: Any) -> Any:
@@ -35,87 +36,83 @@ def _dependencies(value: Any) -> Any:
     return [{"step": item} if isinstance(item, str) else item for item in items]
 
 
-Dependencies = Annotated[
-    list[Dependency],
-    BeforeValidator(_dependencies, json_schema_input_type=str | Dependency | list[str | Dependency]),
-]
+Dependencies = Annotated[list[Dependency], Written(_dependencies, str | Dependency | list[str | Dependency])]
 
 
-class Step(Noun):
+class Step(Noun, frozen=True, kw_only=True):
     """One step of a workflow. Keys beside these belong to its type."""
 
-    type: str = Field(default="ai", description="What the step does; `gonogo providers` lists the types.")
-    description: str | None = Field(default=None, description="For people.")
-    on: list[Event] | None = Field(default=None, description="Events it runs for; any when left out.")
-    tags: list[Tag] = Field(
-        default_factory=list, description="For --tags; critical, external, internal, info infer."
+    type: Annotated[str, Meta(description="What the step does; `gonogo providers` lists the types.")] = "ai"
+    description: Annotated[str | None, Meta(description="For people.")] = None
+    on: Annotated[list[Event] | None, Meta(description="Events it runs for; any when left out.")] = None
+    tags: Annotated[list[Tag], Meta(description="For --tags; critical, external, internal, info infer.")] = []
+    group: Annotated[str | None, Meta(description="Group in reports.")] = None
+    if_: Annotated[Condition | None, Meta(description="Run only when true; else skip.")] = field(
+        name="if", default=None
     )
-    group: str | None = Field(default=None, description="Group in reports.")
-    if_: Condition | None = Field(default=None, alias="if", description="Run only when true; else skip.")
-    assume: Conditions = Field(default_factory=list, description="Preconditions; one that is false skips.")
-    guarantee: Conditions = Field(
-        default_factory=list, description="Postconditions; one that is false fails."
+    assume: Annotated[Conditions, Meta(description="Preconditions; one that is false skips.")] = []
+    guarantee: Annotated[Conditions, Meta(description="Postconditions; one that is false fails.")] = []
+    fail_if: Annotated[Condition | None, Meta(description="Fails the step when true.")] = None
+    failure_conditions: Annotated[FailureConditions, Meta(description="Named detectors.")] = {}
+    depends_on: Annotated[Dependencies, Meta(description="Steps to settle first.")] = []
+    continue_on_failure: Annotated[
+        bool | None, Meta(description="Let dependents run although it failed.")
+    ] = None
+    criticality: Annotated[
+        CriticalityWord | None, Meta(description="How much a failure matters; inferred if absent.")
+    ] = None
+    critical: Annotated[
+        bool | None, Meta(description="true: external if it mutates, else internal. false: info.")
+    ] = None
+    mutates: Annotated[bool | None, Meta(description="Whether a call changes the outside.")] = None
+    schema_: Annotated[
+        SchemaValue | None, Meta(description="JSON Schema of the output, or the name of a renderer.")
+    ] = field(name="schema", default=None)
+    output_schema: Annotated[dict[str, Any] | None, Meta(description="Older name of schema.")] = None
+    for_each: Annotated[bool, Meta(description="Its output is a list whose items fan out.")] = field(
+        name="forEach", default=False
     )
-    fail_if: Condition | None = Field(default=None, description="Fails the step when true.")
-    failure_conditions: FailureConditions = Field(default_factory=dict, description="Named detectors.")
-    depends_on: Dependencies = Field(default_factory=list, description="Steps to settle first.")
-    continue_on_failure: bool | None = Field(
-        default=None, description="Let dependents run although it failed."
+    for_each_concurrency: Annotated[
+        Positive | None, Also("concurrency"), Meta(description="Items at a time; 1 when left out.")
+    ] = field(name="forEach_concurrency", default=None)
+    fanout: Annotated[
+        Literal["map", "reduce"] | None, Meta(description="Behind a list: once per item, or once.")
+    ] = None
+    reduce: Annotated[bool | None, Meta(description="true is fanout: reduce.")] = None
+    on_init: Annotated[
+        dict[str, Any] | None, Meta(description="What to run before the step. Doesn't act yet.")
+    ] = None
+    on_success: Annotated[Success | None, Meta(description="What follows when it passed.")] = None
+    on_fail: Annotated[Fail | None, Meta(description="What follows when it failed.")] = None
+    on_finish: Annotated[
+        Success | None, Meta(description="What follows when all items are done; needs forEach.")
+    ] = None
+    max_runs: Annotated[int | None, Meta(description="Most runs of this step; 0 or less for no limit.")] = (
+        None
     )
-    criticality: CriticalityWord | None = Field(
-        default=None, description="How much a failure matters; inferred if absent."
+    timeout: Annotated[Seconds | None, Meta(description="Milliseconds, or text like 30s.")] = None
+    start: Annotated[
+        Literal["auto", "routed"], Meta(description="routed: only when another step routes to it.")
+    ] = "auto"
+    assume_mode: Annotated[Literal["skip", "fail"], Meta(description="What a false assume does.")] = "skip"
+    guarantee_mode: Annotated[Literal["fail", "issue"], Meta(description="issue: recorded, not fatal.")] = (
+        "fail"
     )
-    critical: bool | None = Field(
-        default=None, description="true: external if it mutates, else internal. false: info."
+    schema_mode: Annotated[Literal["fail", "issue"], Meta(description="issue: recorded, not fatal.")] = "fail"
+    idempotency_key: Annotated[str | None, Meta(description="Template of a key that holds across runs.")] = (
+        None
     )
-    mutates: bool | None = Field(default=None, description="Whether a call changes the outside.")
-    schema_: SchemaValue | None = Field(
-        default=None, alias="schema", description="JSON Schema of the output, or the name of a renderer."
-    )
-    output_schema: dict[str, Any] | None = Field(default=None, description="Older name of schema.")
-    for_each: bool = Field(
-        default=False, alias="forEach", description="Its output is a list whose items fan out."
-    )
-    for_each_concurrency: Positive | None = Field(
-        default=None,
-        validation_alias=AliasChoices("forEach_concurrency", "concurrency"),
-        description="Items at a time; 1 when left out.",
-    )
-    fanout: Literal["map", "reduce"] | None = Field(
-        default=None, description="Behind a list: once per item, or once."
-    )
-    reduce: bool | None = Field(default=None, description="true is fanout: reduce.")
-    on_init: dict[str, Any] | None = Field(
-        default=None, description="What to run before the step. Doesn't act yet."
-    )
-    on_success: Success | None = Field(default=None, description="What follows when it passed.")
-    on_fail: Fail | None = Field(default=None, description="What follows when it failed.")
-    on_finish: Success | None = Field(
-        default=None, description="What follows when all items are done; needs forEach."
-    )
-    max_runs: int | None = Field(default=None, description="Most runs of this step; 0 or less for no limit.")
-    timeout: Seconds | None = Field(default=None, description="Milliseconds, or text like 30s.")
-    start: Literal["auto", "routed"] = Field(
-        "auto", description="routed: only when another step routes to it."
-    )
-    assume_mode: Literal["skip", "fail"] = Field(default="skip", description="What a false assume does.")
-    guarantee_mode: Literal["fail", "issue"] = Field(
-        default="fail", description="issue: recorded, not fatal."
-    )
-    schema_mode: Literal["fail", "issue"] = Field(default="fail", description="issue: recorded, not fatal.")
-    idempotency_key: str | None = Field(default=None, description="Template of a key that holds across runs.")
-    secret_outputs: list[str] = Field(
-        default_factory=list,
-        description="Paths of the output to mask: kept nowhere, not for later steps either.",
-    )
-    env: Env = Field(default_factory=dict, description="Environment; numbers and booleans become text.")
-    allow_unescaped: bool = Field(
-        default=False, description="Accept templates without shell_escape in a command."
-    )
-    loop_budget: Positive | None = Field(
-        default=None, description="Most loops this step may drive. Doesn't act yet."
-    )
-    compensate: str | None = Field(default=None, description="Step that undoes this one. Doesn't act yet.")
+    secret_outputs: Annotated[
+        list[str], Meta(description="Paths of the output to mask: kept nowhere, not for later steps either.")
+    ] = []
+    env: Annotated[Env, Meta(description="Environment; numbers and booleans become text.")] = {}
+    allow_unescaped: Annotated[
+        bool, Meta(description="Accept templates without shell_escape in a command.")
+    ] = False
+    loop_budget: Annotated[
+        Positive | None, Meta(description="Most loops this step may drive. Doesn't act yet.")
+    ] = None
+    compensate: Annotated[str | None, Meta(description="Step that undoes this one. Doesn't act yet.")] = None
 
 
 # Keys other systems know on a step; they are about sessions, models and chat, outside of what gonogo decides.

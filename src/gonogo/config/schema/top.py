@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from msgspec import UNSET, Meta, field
 
 from gonogo.config.schema.base import (
     Condition,
@@ -17,74 +17,70 @@ from gonogo.config.schema.base import (
     number_as_text,
 )
 from gonogo.config.schema.blocks import Fail, FailureConditions
+from gonogo.config.structs import Written
 
 
-# Validated like a written `{}`: an instance made here would build its class's validator at import.
-def _empty() -> Any:
-    return {}
-
-
-class RoutingDefaults(Noun):
+class RoutingDefaults(Noun, frozen=True, kw_only=True):
     """Base of blocks that steps have."""
 
-    on_fail: Fail | None = Field(default=None, description="Base of every on_fail block that a step has.")
+    on_fail: Annotated[Fail | None, Meta(description="Base of every on_fail block that a step has.")] = None
 
 
-class Routing(Noun):
+class Routing(Noun, frozen=True, kw_only=True):
     """Limits and defaults of routing."""
 
-    max_loops: Count = Field(default=10, description="Most routed re-entries per scope of the target.")
-    defaults: RoutingDefaults = Field(
-        default_factory=_empty, validate_default=True, description="Base of steps' blocks."
-    )
+    max_loops: Annotated[Count, Meta(description="Most routed re-entries per scope of the target.")] = 10
+    defaults: Annotated[RoutingDefaults, Meta(description="Base of steps' blocks.")] = RoutingDefaults()
 
 
-class Limits(Noun):
+class Limits(Noun, frozen=True, kw_only=True):
     """Limits of a run."""
 
-    max_runs_per_check: int = Field(default=50, description="Most runs of one step; 0 or less for no limit.")
-    max_workflow_depth: Positive = Field(default=3, description="Deepest nesting of workflows.")
-    max_items: Positive = Field(default=200_000, description="Most items one list may fan out over.")
+    max_runs_per_check: Annotated[int, Meta(description="Most runs of one step; 0 or less for no limit.")] = (
+        50
+    )
+    max_workflow_depth: Annotated[Positive, Meta(description="Deepest nesting of workflows.")] = 3
+    max_items: Annotated[Positive, Meta(description="Most items one list may fan out over.")] = 200000
 
 
-class TagFilter(Noun):
+class TagFilter(Noun, frozen=True, kw_only=True):
     """Which steps run, by tag."""
 
-    include: list[Tag] = Field(
-        default_factory=list, description="Steps with one of these, and untagged ones."
-    )
-    exclude: list[Tag] = Field(default_factory=list, description="Steps with one of these never run.")
+    include: Annotated[list[Tag], Meta(description="Steps with one of these, and untagged ones.")] = []
+    exclude: Annotated[list[Tag], Meta(description="Steps with one of these never run.")] = []
 
 
-class Memory(Noun):
+class Memory(Noun, frozen=True, kw_only=True):
     """The run's memory. Doesn't act yet: memory is kept in the run's journal and lives as long as the run."""
 
-    storage: Literal["memory", "file"] = Field(default="memory", description="file keeps it between runs.")
-    format: Literal["json", "csv"] = Field(default="json", description="Format of the file.")
-    file: str | None = Field(default=None, description="Path of the file.")
-    namespace: str = Field(default="default", description="Default namespace.")
-    auto_load: bool = Field(default=True, description="Read the file at the start.")
-    auto_save: bool = Field(default=True, description="Write the file after changes.")
+    storage: Annotated[Literal["memory", "file"], Meta(description="file keeps it between runs.")] = "memory"
+    format: Annotated[Literal["json", "csv"], Meta(description="Format of the file.")] = "json"
+    file: Annotated[str | None, Meta(description="Path of the file.")] = None
+    namespace: Annotated[str, Meta(description="Default namespace.")] = "default"
+    auto_load: Annotated[bool, Meta(description="Read the file at the start.")] = True
+    auto_save: Annotated[bool, Meta(description="Write the file after changes.")] = True
 
 
-class Input(Noun):
+class Input(Noun, frozen=True, kw_only=True):
     """One input of a workflow file."""
 
-    name: str = Field(description="Name under `inputs`.")
-    description: str | None = Field(default=None, description="For people.")
-    schema_: Any = Field(default=None, alias="schema", description="JSON Schema of the value.")
-    type: str | None = Field(default=None, description="Shorthand for schema: {type: …}.")
-    required: bool = Field(default=True, description="false: may be left out.")
-    default: Any = Field(default=None, description="Value when left out; makes it optional.")
+    name: Annotated[str, Meta(description="Name under `inputs`.")]
+    description: Annotated[str | None, Meta(description="For people.")] = None
+    schema_: Annotated[Any, Meta(description="JSON Schema of the value.")] = field(
+        name="schema", default=None
+    )
+    type: Annotated[str | None, Meta(description="Shorthand for schema: {type: …}.")] = None
+    required: Annotated[bool, Meta(description="false: may be left out.")] = True
+    default: Annotated[Any, Meta(description="Value when left out; makes it optional.")] = UNSET
 
 
-class Output(Noun):
+class Output(Noun, frozen=True, kw_only=True):
     """One output of a workflow file."""
 
-    name: str = Field(description="Name under the step's output.")
-    description: str | None = Field(default=None, description="For people.")
-    value: Any = Field(default=None, description="Template.")
-    value_js: str | None = Field(default=None, description="JavaScript value.")
+    name: Annotated[str, Meta(description="Name under the step's output.")]
+    description: Annotated[str | None, Meta(description="For people.")] = None
+    value: Annotated[Any, Meta(description="Template.")] = None
+    value_js: Annotated[str | None, Meta(description="JavaScript value.")] = None
 
 
 def _named(value: Any) -> Any:
@@ -97,47 +93,43 @@ def _named(value: Any) -> Any:
     ]
 
 
-class Document(Noun):
+class Document(Noun, frozen=True, kw_only=True):
     """A gonogo workflow file."""
 
-    version: Annotated[str, BeforeValidator(number_as_text, json_schema_input_type=str | float)] = Field(
-        description="Version of the format."
-    )
-    id: str | None = Field(default=None, description="Makes the file a workflow that others can import.")
-    name: str | None = Field(default=None, description="Name shown in reports.")
-    description: str | None = Field(default=None, description="For people.")
-    steps: dict[str, Any] = Field(
-        default_factory=dict, description="The steps by name, in order of preference."
-    )
-    extends: Names = Field(default_factory=list, description="Files to start from.")
-    include: Names = Field(default_factory=list, description="Same as extends.")
-    imports: Names = Field(default_factory=list, description="Workflow files that steps may run.")
-    inputs: Annotated[list[Input], BeforeValidator(_named)] = Field(
-        default_factory=list, description="What a workflow file takes, by name."
-    )
-    outputs: Annotated[list[Output], BeforeValidator(_named)] = Field(
-        default_factory=list, description="What a workflow file gives, by name."
-    )
-    routing: Routing = Field(
-        default_factory=_empty, validate_default=True, description="Limits and defaults of routing."
-    )
-    limits: Limits = Field(default_factory=_empty, validate_default=True, description="Limits of a run.")
-    max_parallelism: Positive = Field(default=3, description="Steps at a time.")
-    max_ai_concurrency: Positive | None = Field(default=None, description="Model calls at a time.")
-    fail_fast: bool = Field(default=False, description="Start nothing new after a final failure.")
-    fail_if: Condition | None = Field(default=None, description="Checked after every step; never gates.")
-    failure_conditions: FailureConditions = Field(default_factory=dict, description="Detectors of all steps.")
-    tag_filter: TagFilter = Field(
-        default_factory=_empty, validate_default=True, description="Which steps run, by tag."
-    )
-    env: Env = Field(default_factory=dict, description="Environment of all steps.")
-    memory: Memory | None = Field(default=None, description="The run's memory. Doesn't act yet.")
-    safety: Literal["off", "standard", "strict"] = Field(
-        "standard", description="strict makes warnings errors."
-    )
-    mode: Literal["native"] = Field(default="native", description="The only mode there is.")
-    seed: str | None = Field(default=None, description="Seed of jitter; the run's id when left out.")
-    clock: Literal["wall", "virtual"] = Field(default="wall", description="virtual is for tests.")
+    version: Annotated[str, Written(number_as_text, str | float), Meta(description="Version of the format.")]
+    id: Annotated[str | None, Meta(description="Makes the file a workflow that others can import.")] = None
+    name: Annotated[str | None, Meta(description="Name shown in reports.")] = None
+    description: Annotated[str | None, Meta(description="For people.")] = None
+    steps: Annotated[dict[str, Any], Meta(description="The steps by name, in order of preference.")] = {}
+    extends: Annotated[Names, Meta(description="Files to start from.")] = []
+    include: Annotated[Names, Meta(description="Same as extends.")] = []
+    imports: Annotated[Names, Meta(description="Workflow files that steps may run.")] = []
+    inputs: Annotated[
+        list[Input],
+        Written(_named, list[Input] | dict[str, Any]),
+        Meta(description="What a workflow file takes, by name."),
+    ] = []
+    outputs: Annotated[
+        list[Output],
+        Written(_named, list[Output] | dict[str, Any]),
+        Meta(description="What a workflow file gives, by name."),
+    ] = []
+    routing: Annotated[Routing, Meta(description="Limits and defaults of routing.")] = Routing()
+    limits: Annotated[Limits, Meta(description="Limits of a run.")] = Limits()
+    max_parallelism: Annotated[Positive, Meta(description="Steps at a time.")] = 3
+    max_ai_concurrency: Annotated[Positive | None, Meta(description="Model calls at a time.")] = None
+    fail_fast: Annotated[bool, Meta(description="Start nothing new after a final failure.")] = False
+    fail_if: Annotated[Condition | None, Meta(description="Checked after every step; never gates.")] = None
+    failure_conditions: Annotated[FailureConditions, Meta(description="Detectors of all steps.")] = {}
+    tag_filter: Annotated[TagFilter, Meta(description="Which steps run, by tag.")] = TagFilter()
+    env: Annotated[Env, Meta(description="Environment of all steps.")] = {}
+    memory: Annotated[Memory | None, Meta(description="The run's memory. Doesn't act yet.")] = None
+    safety: Annotated[
+        Literal["off", "standard", "strict"], Meta(description="strict makes warnings errors.")
+    ] = "standard"
+    mode: Annotated[Literal["native"], Meta(description="The only mode there is.")] = "native"
+    seed: Annotated[str | None, Meta(description="Seed of jitter; the run's id when left out.")] = None
+    clock: Annotated[Literal["wall", "virtual"], Meta(description="virtual is for tests.")] = "wall"
 
 
 # Known elsewhere, outside of what gonogo decides: accepted, and said so.
