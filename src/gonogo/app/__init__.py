@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gonogo.app.ahead import Ahead
     from gonogo.app.loading import load, loads, with_limits
-    from gonogo.app.looking import find_run, list_runs, open_run, view_run
+    from gonogo.app.looking import find_run, list_runs, open_run, run_ids, view_run
     from gonogo.app.options import RUNS_DIR, Options, Start, Summary
     from gonogo.app.requests import answer_run, cancel_run
     from gonogo.app.running import resume_run, resume_run_async, start_run, start_run_async
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RUNS_DIR", "Ahead", "Options", "RunResult", "Start", "Summary", "answer_run", "cancel_run", "find_run",
-    "list_runs", "load", "loads", "open_run", "resume_run", "resume_run_async", "start_run",
+    "list_runs", "load", "loads", "open_run", "resume_run", "resume_run_async", "run_ids", "start_run",
     "start_run_async", "view_run", "with_limits",
 ]  # fmt: skip
 
@@ -29,10 +29,10 @@ _HOMES = MappingProxyType(
     {
         "gonogo.app.ahead": ("Ahead",),
         "gonogo.app.loading": ("load", "loads", "with_limits"),
-        "gonogo.app.looking": ("find_run", "list_runs", "open_run", "view_run"),
+        "gonogo.app.looking": ("find_run", "list_runs", "open_run", "run_ids", "view_run"),
         "gonogo.app.options": ("RUNS_DIR", "Options", "Start", "Summary"),
         "gonogo.app.requests": ("answer_run", "cancel_run"),
-        "gonogo.app.running": ("resume_run", "resume_run_async", "start_run", "start_run_async"),
+        "gonogo.app.running": ("resume_run", "resume_run_async", "run_ids", "start_run", "start_run_async"),
         "gonogo.hosts.base": ("RunResult",),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -54,10 +55,18 @@ def _read(runs: Runs, run_id: str) -> tuple[RunView, tuple[str, ...]]:
     return view_of(state, lambda: islice(runs.glimpses(run_id), reading.count)), reading.notes
 
 
-def list_runs(options: Options | None = None) -> list[Summary]:
-    """All runs, the newest last; those that can't be read say why. Raises JournalError for the folder."""
+def run_ids(options: Options | None = None) -> list[str]:
+    """The ids of all runs, the newest last. Raises JournalError for the folder."""
+    return runs_in(options or Options()).ids()
+
+
+def list_runs(options: Options | None = None, ids: Iterable[str] | None = None) -> list[Summary]:
+    """All runs, the newest last, or those of these ids in their order; those that can't be read say why.
+
+    Raises JournalError for the folder.
+    """
     runs = runs_in(options or Options())
-    return [_summary(runs, run_id) for run_id in runs.ids()]
+    return [_summary(runs, run_id) for run_id in (runs.ids() if ids is None else ids)]
 
 
 def has_ended(run_id: str, options: Options | None = None) -> bool:

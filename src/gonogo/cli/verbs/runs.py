@@ -31,12 +31,12 @@ def COMMAND(  # noqa: N802 - what the group looks for
     session: Session, /, runs_dir: Path, limit: int, children: bool, format_name: str
 ) -> int:
     """List the runs, newest first."""
-    from gonogo.app import Options, list_runs
+    from gonogo.app import Options, list_runs, run_ids
     from gonogo.report.formats import json_text
 
-    found = [one for one in list_runs(Options(runs=runs_dir)) if children or "." not in one.run_id]
-    newest = sorted(found, key=lambda one: one.run_id, reverse=True)
-    shown = newest[:limit]
+    place = Options(runs=runs_dir)
+    newest = [run_id for run_id in reversed(run_ids(place)) if children or "." not in run_id]
+    shown = list_runs(place, newest[:limit])
     style = session.output.style()
     if format_name == "json":
         session.output.result(json_text([_json(one) for one in shown], unicode=style.unicode))
