@@ -254,11 +254,12 @@ def impure_line(node: ast.AST) -> str | None:
     return None
 
 
-def test_the_core_opens_prints_and_caches_nothing() -> None:
-    """Law 1: what the core knows is in its arguments."""
+@pytest.mark.parametrize("room", ["core", "models"])
+def test_a_pure_room_opens_prints_and_caches_nothing(room: str) -> None:
+    """Law 1: what it knows is in its arguments."""
     wrong = [
         f"{path.name}:{node.lineno} uses {impure_line(node)}"  # type: ignore[attr-defined]
-        for path in modules("core")
+        for path in modules(room)
         for node in ast.walk(tree_of(path))
         if impure_line(node)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gonogo.models.cleaning import named
+from gonogo.models.cleaning import identifier
 from gonogo.models.conversation import ToolCall
 from gonogo.models.counting import Counts
 from gonogo.models.events import Channel, Delta, Noted, StreamEvent, ToolCallBegan, ToolCallDelta
@@ -81,7 +81,7 @@ class Assembly:
         index = len(self._calls)
         self._slots[slot] = index
         # Some servers give no id; ours is the same each time the same stream is read.
-        call = _Call(named(call_id) or f"call_{index}", named(name))
+        call = _Call(identifier(call_id) or f"call_{index}", identifier(name))
         self._calls.append(call)
         return [ToolCallBegan(index, call.id, call.name)]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 MESSAGE_CHARACTERS_MAX = 500
 NAME_CHARACTERS_MAX = 100
+IDENTIFIER_CHARACTERS_MAX = 16 * 1024
+"""Some gateways hide more than an id in an id, and want all of it back."""
 
 
 def shown(text: object, characters_max: int = MESSAGE_CHARACTERS_MAX) -> str:
@@ -25,3 +27,10 @@ def named(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**12:
         return str(value)
     return shown(value, NAME_CHARACTERS_MAX)
+
+
+def identifier(value: object) -> str:
+    """An id or name that goes back to the server as it came; nothing for one that nobody could show or keep."""
+    if not isinstance(value, str) or len(value) > IDENTIFIER_CHARACTERS_MAX or not value.isprintable():
+        return named(value)
+    return value

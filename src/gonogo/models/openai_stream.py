@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from gonogo.models.assembly import Assembly
-from gonogo.models.cleaning import named
+from gonogo.models.cleaning import identifier, named
 from gonogo.models.events import StreamEvent
 from gonogo.models.openai import arguments_text, read, take_finish, take_usage, text_of
 from gonogo.models.refusing import Row, refused_inside
@@ -135,7 +135,7 @@ def _tool_call(made: _ToolCall, assembly: Assembly) -> list[StreamEvent]:
     function = made.function or _Function()
     known = assembly.call_at(slot)
     told: list[StreamEvent] = []
-    if known is None or (made.id and named(made.id) != known[0] and function.name):
+    if known is None or (made.id and identifier(made.id) != known[0] and function.name):
         if known is not None:
             assembly.forget_slot(slot)
         told += assembly.begin_call(slot, made.id, function.name)
