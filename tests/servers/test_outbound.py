@@ -81,6 +81,20 @@ def test_SEC_3_a_redirect_does_not_lead_inside(location: str) -> None:
     assert told.kind in ("http.refused_address", "http.request")
 
 
+def test_SEC_3_another_origin_gets_no_credentials() -> None:
+    """Neither the key's header nor a cookie or a header of one's own."""
+    secret = {"authorization": "Bearer s", "x-api-key": "s", "cookie": "s", "x-mine": "s"}
+    with FaultyServer() as other, FaultyServer(faulty.redirect(other.url, 307)) as first:
+        request = Request(
+            "GET", first.url, {**secret, "accept": "text/plain"}, from_data=False, allow_private=True
+        )
+        told = anyio.run(send, request, LIMITS)
+    assert isinstance(told, Response)
+    assert secret.items() <= first.requests[0].headers.items()
+    assert secret.keys() & other.requests[0].headers.keys() == set()
+    assert other.requests[0].headers["accept"] == "text/plain"
+
+
 @pytest.mark.parametrize(
     "script", [faulty.INVALID_UTF_8, faulty.LENGTH_TOO_SMALL, faulty.dripped(b"{}" * 20)]
 )
