@@ -33,6 +33,12 @@ def test_crlf_cut_in_two_is_one_end_of_line() -> None:
     assert datas(b"data: a\r", b"\n\r", b"\n", b"data: b\r", b"\n\r\n") == [b"a", b"b"]
 
 
+def test_crlf_byte_by_byte_makes_no_blank_lines() -> None:
+    """Lines of one event stay in one event."""
+    stream = b"data: a\r\ndata: b\r\n\r\n"
+    assert datas(*(stream[i : i + 1] for i in range(len(stream)))) == [b"a\nb"]
+
+
 def test_an_event_that_ends_in_cr_does_not_wait_for_the_next_byte() -> None:
     """A live stream with CR is told as soon as it can be."""
     assert datas(b"data: a\r\r") == [b"a"]
@@ -87,23 +93,9 @@ def test_an_event_over_its_limit_stops_the_parser() -> None:
     assert overflow == "an event is larger than 20 bytes"
 
 
-PIECES = st.sampled_from(
-    [
-        b"data: ",
-        b"data:",
-        b"event: e",
-        b"x",
-        b"\n",
-        b"\r",
-        b"\r\n",
-        b"\n\n",
-        b":",
-        b" ",
-        b"\xef\xbb\xbf",
-        b"\xff",
-        b"id: 1",
-    ]
-)
+ENDS = [b"\n", b"\r", b"\r\n"]
+LINES = [line + end for line in (b"data: x", b"data:y", b"event: e", b"", b": c", b"id: 1") for end in ENDS]
+PIECES = st.sampled_from([*LINES, b"\xef\xbb\xbf", b"\xff", b" ", b":", b"data", b"xxxx"])
 
 
 @given(
