@@ -23,7 +23,7 @@ from gonogo.journal.blobs import FileBlobs
 from gonogo.journal.codec import decode_line
 from gonogo.journal.inbox import FileInbox
 from gonogo.journal.large import all_put_back, lines_of, put_back
-from gonogo.journal.lines import Parsed, Reading, parse
+from gonogo.journal.lines import Reading
 from gonogo.journal.records import Record
 from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id, is_run_id
 
@@ -232,30 +232,28 @@ class JsonlJournal(RunJournal):
 
     def load(self) -> None:
         """Read what is there and mend its end. Raises JournalError."""
-        with files.system_errors("read", self.path):
-            data = files.read_file(self.path)
-        parsed = parse(data, self.path)
-        self.records = all_put_back(parsed.records, self._blobs)
-        self._size_bytes = parsed.whole_bytes
-        self._next_seq = parsed.records[-1].seq + 1
+        reading = Reading(_lines(self.path), self.path, decode_line)
+        self.records = all_put_back(reading, self._blobs)
+        self._size_bytes = reading.whole_bytes
+        self._next_seq = self.records[-1].seq + 1
         with files.system_errors("mend", self.path):
-            self._mend(parsed)
+            self._mend(reading)
 
-    def _mend(self, parsed: Parsed) -> None:
+    def _mend(self, reading: Reading[Record]) -> None:
         """Cut a torn line off, after its bytes are safe elsewhere; or give a whole line its missing end."""
-        if parsed.unended:
+        if reading.unended:
             self._write(b"\n")
-        if not parsed.torn:
+        if not reading.torn:
             return
         aside = self.path.with_name(TORN)
         descriptor = files.open_file(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            files.write_all(descriptor, parsed.torn + b"\n")
+            files.write_all(descriptor, reading.torn + b"\n")
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.ftruncate(self._descriptor, parsed.whole_bytes)
-        self.notes = (f"the last line was cut by a crash; its {len(parsed.torn)} bytes are in {aside}",)
+        os.ftruncate(self._descriptor, reading.whole_bytes)
+        self.notes = (f"the last line was cut by a crash; its {len(reading.torn)} bytes are in {aside}",)
 
     def _write(self, data: bytes) -> None:
         try:

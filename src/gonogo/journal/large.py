@@ -6,7 +6,7 @@ apart is said by the record (`apart`), so that an output which merely looks like
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import UNSET, structs
@@ -70,7 +70,7 @@ def put_back(record: Record, blobs: Blobs) -> Record:
     return structs.replace(record, event=structs.replace(event, output=blobs.get(event.output)), apart="")
 
 
-def all_put_back(records: list[Record], blobs: Blobs) -> list[Record]:
+def all_put_back(records: Iterable[Record], blobs: Blobs) -> list[Record]:
     """Every record as it was decided upon. Raises JournalError."""
     return [put_back(record, blobs) if record.apart else record for record in records]
 

@@ -8,16 +8,13 @@ others build on may be missing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from gonogo.errors import JournalError
-from gonogo.journal.codec import LineDamaged, NewerFormat, check_first, decode_line
-from gonogo.journal.records import Record
+from gonogo.journal.codec import LineDamaged, NewerFormat, check_first
 
-__all__ = ["Parsed", "Reading", "parse"]
+__all__ = ["Reading"]
 
 CLOCK_S_MAX = 1e9
 """No run is older than thirty years; a clock beyond that is damage, or a forgery."""
@@ -128,25 +125,3 @@ class Reading(Generic[R]):
             f"{self._path}, line {number} is damaged: {what}",
             advice="restore the file from a copy; or cut it before that line, and what came after is unknown",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """The records of a journal; `whole_bytes` is where they end, `torn` what follows: part of a line, or nothing."""
-
-    records: list[Record]
-    whole_bytes: int
-    torn: bytes
-    unended: bool = False
-    """True when the last record is whole and only its newline is missing."""
-
-
-def parse(data: bytes, path: Path) -> Parsed:
-    """The records in `data`, the content of the journal at `path`.
-
-    Raises:
-        JournalError: it holds no record, is damaged before its last line, or is of a newer format.
-    """
-    reading = Reading(BytesIO(data), path, decode_line)
-    records = list(reading)
-    return Parsed(records, reading.whole_bytes, reading.torn, reading.unended)
