@@ -16,6 +16,8 @@ from gonogo.expressions.results import MemoryOp, Value
 
 def absorb(state: State, event: e.AnyEvent) -> None:
     """Take in the facts of an event, before anything is decided about them."""
+    if type(event) is e.Resumed:
+        _stand_still(state)
     if event.at > state.at:
         state.at = event.at
     state.finished = None
@@ -39,6 +41,14 @@ def _start(state: State, event: e.RunStarted) -> None:
     # What a file says of its memory are settings; what a plan made elsewhere gives are spaces with values.
     spaces = state.graph.plan.memory.items()
     state.memory = {space: dict(values) for space, values in spaces if isinstance(values, dict)}
+
+
+def _stand_still(state: State) -> None:
+    """The time between a host's death and the resume isn't spent."""
+    if state.budget_timer is not None:
+        state.timers.pop(state.budget_timer, None)
+        state.budget_timer = None
+        state.spent.time_s += state.at - state.active_since
 
 
 def _evaluated(state: State, event: e.Evaluated) -> None:
@@ -65,6 +75,23 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
         event = structs.replace(event, output=result)
     node.result = event
     node.effect = event.effect
+    if event.meta and "usage" in event.meta:
+        tokens, money = usage_of(event.meta["usage"])
+        state.spent.tokens += tokens
+        state.spent.money += money
+
+
+def usage_of(usage: Any) -> tuple[int, float]:
+    """Tokens and money a call says it used; what isn't a sensible number counts as none."""
+    if not isinstance(usage, dict):
+        return 0, 0.0
+    return int(_amount(usage.get("tokens"))), _amount(usage.get("cost"))
+
+
+def _amount(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        return 0.0
+    return float(value)
 
 
 def _left(state: State, event: e.CallParked | e.CallLost) -> None:

@@ -20,10 +20,10 @@ from gonogo.core.changes import (
     failed_again,
     forget_dropped,
     forget_waits,
+    keep_in_mind,
     keep_result,
     move,
     node_for,
-    note_failure,
     reopen,
     reopen_around,
     request,
@@ -157,6 +157,8 @@ def _started(state: State, decision: d.Started) -> Node:
     if node.started_at is None or decision.attempt == 1:
         node.started_at = state.at
     state.calls[decision.call] = node
+    if not decision.again:
+        state.spent.calls += 1
     return node
 
 
@@ -172,8 +174,8 @@ def _ended(state: State, decision: d.Ended) -> Node:
     node.fault = decision.fault
     node.issues = decision.issues
     node.ended_at = state.at
-    if node.site.part.guards and node.fan is None:
-        note_failure(state, node)
+    if node.site.part.is_kept_in_mind and node.fan is None:
+        keep_in_mind(state, node)
     if state.open_faults:
         failed_again(state, node)
     if decision.rest == "open":
@@ -219,6 +221,7 @@ def _expanded(state: State, decision: d.Expanded) -> Node:
 def _retrying(state: State, decision: d.Retrying) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.BACKING_OFF)
+    state.spent.retries += 1
     node.retries = decision.retry
     node.retrying = True
     set_timer(state, node, decision.timer, decision.due_s)
@@ -238,7 +241,10 @@ def _routed(state: State, decision: d.Routed) -> None:
     state.trail.append((decision.target_scope, decision.step, decision.target))
     if decision.action == "escalate":
         state.escalated[decision.step, decision.scope] = None
+    if decision.action == "compensate":
+        state.undoing = state.undoable.pop()
     if decision.reentry:
+        state.reentries += 1
         state.loops[decision.target_scope] = state.loops.get(decision.target_scope, 0) + 1
     for step, scope in decision.members:
         node = node_for(state, step, scope)
@@ -254,6 +260,9 @@ def _routed(state: State, decision: d.Routed) -> None:
 
 
 def _refused(state: State, decision: d.Refused) -> None:
+    if decision.limit == "budget.time_s":
+        state.budget_timer = None
+        state.spent.time_s += state.at - state.active_since
     if decision.issue is not None:
         state.run_issues.append(decision.issue)
     if decision.fatal:
@@ -332,7 +341,22 @@ def _chosen(state: State, decision: d.Chosen) -> Node:
     return node
 
 
+def _time_limited(state: State, decision: d.TimeLimited) -> None:
+    state.budget_timer = decision.timer
+    state.active_since = state.at
+    set_timer(state, None, decision.timer, decision.due_s)
+
+
+def _undone(state: State, decision: d.Undone) -> None:
+    state.undoing = None
+    if decision.outcome == "passed":
+        state.undone[decision.step, decision.scope] = decision.by
+
+
 def _timer_cleared(state: State, decision: d.TimerCleared) -> None:
+    if decision.timer == state.budget_timer:
+        state.budget_timer = None
+        state.spent.time_s += state.at - state.active_since
     _, node = state.timers.pop(decision.timer, (0.0, None))
     if node is not None:
         node.timer = None
@@ -390,6 +414,8 @@ _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Doubted: _doubted,
     d.Answered: _answered,
     d.Chosen: _chosen,
+    d.TimeLimited: _time_limited,
+    d.Undone: _undone,
     d.TimerCleared: _timer_cleared,
     d.CallStopping: _nothing,
     d.Stopping: _stopping,

@@ -7,41 +7,59 @@ from gonogo.core.faults import Issue
 from gonogo.core.plan import Step
 from gonogo.core.state import Node, State
 
+CRITICAL_LOOPS_MAX = 8
+"""Re-entries that a critical step may ask for in a scope (semantics.md 21), where nothing else is said."""
+
 
 def loops_refusal(state: State, node: Node, target: str, scope: str) -> Refused | None:
-    """No when routed re-entries in the target's scope have used up `max_loops`.
+    """No when routed re-entries in the target's scope, or in the whole run, are used up.
 
     The target's scope, since that is where the loop goes round: an item that sends a whole list round again is another
     item each time.
     """
-    used, allowed = state.loops.get(scope, 0), state.graph.plan.limits.max_loops
-    if used < allowed:
-        return None
+    used, allowed = state.loops.get(scope, 0), loops_allowed(state, state.step(node))
+    if used >= allowed:
+        where = f"this scope has used its {allowed} loops"
+        return _loops_refused(state, node, target, scope, "max_loops", used, allowed, where)
+    ceiling = state.graph.reentries_max
+    if state.reentries >= ceiling:
+        where = f"the run has used its {ceiling} loops"
+        return _loops_refused(state, node, target, scope, "run_loops", state.reentries, ceiling, where)
+    return None
+
+
+def loops_allowed(state: State, step: Step) -> int:
+    """The loops a step may ask for: its own budget, else `max_loops`, of which critical steps get 8 at the most."""
+    plan = state.graph.plan
+    if step.loop_budget is not None:
+        return step.loop_budget
+    critical = step.criticality != "info" and plan.safety != "off"
+    return min(plan.limits.max_loops, CRITICAL_LOOPS_MAX) if critical else plan.limits.max_loops
+
+
+def _loops_refused(
+    state: State, node: Node, target: str, scope: str, limit: str, used: int, allowed: int, where: str
+) -> Refused:
     path = " → ".join(cycle_through(state, scope, node.step, target))
     issue = Issue(
         rule_id=f"{node.step}/routing/loop_budget_exceeded",
-        message=f"step {node.step} may not route to {target} again: this scope has used its {allowed} loops ({path})",
+        message=f"step {node.step} may not route to {target} again: {where} ({path})",
         check_name=node.step,
         scope=node.scope or None,
         engine=True,
     )
-    return Refused(
-        node.step,
-        node.scope,
-        target,
-        "max_loops",
-        used,
-        allowed,
-        issue,
-        not state.step(node).continue_on_failure,
-    )
+    fatal = state.graph.plan.safety == "strict" or not state.step(node).continue_on_failure
+    return Refused(node.step, node.scope, target, limit, used, allowed, issue, fatal)
 
 
 def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Refused | None:
-    """No when the step has run `max_runs` times in this scope; 0 or less means no limit (spec C.12 R6)."""
+    """No when the step has run `max_runs` times in this scope; 0 or less means no limit (spec C.12 R6).
+
+    What undoes others has its own reserve: a run for each of them.
+    """
     allowed = step.max_runs if step.max_runs is not None else state.graph.plan.limits.max_runs
     used = node.execution if node is not None else state.runs_before(step.name, scope)
-    if allowed <= 0 or used < allowed or (node is not None and node.retrying):
+    if allowed <= 0 or used < allowed or (node is not None and node.retrying) or is_undoing(state, step.name):
         return None
     path = " → ".join(cycle_through(state, scope, step.name, step.name))
     issue = Issue(
@@ -54,6 +72,17 @@ def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Ref
     return Refused(
         step.name, scope, step.name, "max_runs", used, allowed, issue, not step.continue_on_failure
     )
+
+
+def is_undoing(state: State, step: str) -> bool:
+    """True for the step that undoes something just now: it runs though the run stops, and routes nowhere."""
+    return state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step
+
+
+def calls_left(state: State) -> bool:
+    """False when the run's budget of calls is used up; a run that stops or undoes things has its own bounds."""
+    allowed = state.graph.plan.budget.calls
+    return allowed is None or state.spent.calls < allowed or bool(state.stopping) or state.undoing is not None
 
 
 def cycle_through(state: State, scope: str, source: str, target: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gonogo.core import lifecycle as life
 from gonogo.core.decisions import Expanded, FaultEvent
 from gonogo.core.items import items_of
-from gonogo.core.state import Fan, Node, OpenFault, State
+from gonogo.core.state import Fan, Node, OpenFault, State, Undoable
 from gonogo.errors import Bug
 
 
@@ -89,11 +89,14 @@ def reopen(state: State, node: Node) -> None:
             aggregate.fan.complete -= 1
 
 
-def note_failure(state: State, node: Node) -> None:
-    """A critical step has failed until a later run of it passes (spec C.8)."""
+def keep_in_mind(state: State, node: Node) -> None:
+    """A critical step has failed until a later run of it passes (spec C.8); what was done may have to be undone."""
+    part = node.site.part
     if node.outcome == "passed":
         state.critical_failures.pop((node.step, node.scope), None)
-    elif node.outcome in ("failed", "tolerated"):
+        if part.step.compensate is not None and not state.safe_mode:
+            state.undoable.append(Undoable(node.step, node.scope, node.execution, node.output, node.inputs))
+    elif part.guards and node.outcome in ("failed", "tolerated"):
         state.critical_failures[node.step, node.scope] = None
 
 

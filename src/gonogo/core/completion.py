@@ -18,7 +18,7 @@ def follow_up(turn: Turn, node: Node) -> None:
     if not node.complete:
         return
     if node.outcome == "failed" and not turn.state.stopping and turn.graph.plan.fail_fast:
-        stopping.stop(turn, "fail_fast", node.step)
+        stopping.stop(turn, "fail_fast", node.step, at_once=False)
     parent = group_parent(turn.state, node)
     if parent is not None:
         finish_group(turn, parent)
@@ -45,9 +45,12 @@ def lift(turn: Turn, node: Node) -> None:
 
 def finish_group(turn: Turn, parent: Node) -> None:
     """on_finish speaks when a forEach step and all its map descendants in this scope are complete (semantics.md 8)."""
-    if not parent.complete or parent.trigger is not None or not _group_complete(turn, parent):
+    if not parent.complete or not _group_complete(turn, parent):
         return
-    if (
+    if parent.trigger is not None:
+        if parent.status == life.REMEDIATING and routing.runs_are_complete(turn, parent):
+            routing.go_on(turn, parent)
+    elif (
         parent.outcome == "skipped"
         or turn.state.stopping
         or is_superseded(turn.state, parent.step, parent.scope)
@@ -127,5 +130,8 @@ def reconsider(turn: Turn, node: Node) -> None:
 def wake_waiting(turn: Turn, node: Node) -> None:
     """Steps that wait for what they routed go on when the last of it is complete."""
     for waiting in list(turn.remediating()):
-        if (node.step, node.scope) in waiting.waits_for and routing.runs_are_complete(turn, waiting):
+        if (node.step, node.scope) not in waiting.waits_for or not routing.runs_are_complete(turn, waiting):
+            continue
+        # What on_finish ran may have sent its fan-out's members round again: it goes on when they are done, too.
+        if waiting.trigger != "on_finish" or _group_complete(turn, waiting):
             routing.go_on(turn, waiting)

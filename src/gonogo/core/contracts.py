@@ -262,7 +262,7 @@ def rest(turn: Turn, node: Node, outcome: str) -> str:
 def has_block(turn: Turn, node: Node, outcome: str) -> bool:
     """on_fail acts per item; on_success of a fan-out acts once, on the whole (semantics.md 8)."""
     step = turn.step(node)
-    if (turn.state.stopping and not step.always) or is_superseded(turn.state, node.step, node.scope):
+    if stopping.ends_now(turn, node) or is_superseded(turn.state, node.step, node.scope):
         return False
     if outcome == "passed":
         return step.on_success is not None and turn.state.aggregate_of(node) is None

@@ -183,7 +183,8 @@ class Routed(About, frozen=True, tag="routed"):
     """A route: `members` (step and scope pairs) run (again) in wave `wave`, `target` first among them.
 
     `action`: run or goto; if: the members, whom their `if` had skipped, are judged again; lift: a failure of the step
-    had kept them from running. With these two nobody is the target.
+    had kept them from running. With these two nobody is the target. escalate and compensate: the target is told of what
+    failed, or undoes what was done.
     """
 
     trigger: str = ""
@@ -205,16 +206,21 @@ class Routed(About, frozen=True, tag="routed"):
 
 
 class Refused(About, frozen=True, tag="refused"):
-    """A budget said no. `limit` names it, `used` of `allowed` were spent; `fatal` unless the step tolerates failure."""
+    """A budget said no. `limit` names it, `used` of `allowed` were spent; `fatal` unless the step tolerates failure.
+
+    A limit `budget.…` is the whole run's; then a step is named only where one met it.
+    """
 
     target: str = ""
     limit: str = ""
-    used: int = 0
-    allowed: int = 0
+    used: int | float = 0
+    allowed: int | float = 0
     issue: Issue | None = None
     fatal: bool = True
 
     def sentence(self) -> str:
+        if self.limit.startswith("budget."):
+            return self.issue.message if self.issue else f"{self.limit} is used up"
         return f"refused to run {self.target}: {self.limit} allows {self.allowed}"
 
 
@@ -331,6 +337,27 @@ class Chosen(About, frozen=True, tag="chosen"):
         return f"{self.by or 'a person'} chose: {self.choice}"
 
 
+class TimeLimited(Decision, frozen=True, tag="time_limited"):
+    """The run has until `due_s`, by `timer`, if it isn't parked before."""
+
+    timer: int
+    due_s: float
+
+    def sentence(self) -> str:
+        return f"has until {self.due_s:g} s"
+
+
+class Undone(About, frozen=True, tag="undone"):
+    """What a step did in an execution was undone by another, or wasn't: see `outcome`."""
+
+    execution: int = 0
+    by: str = ""
+    outcome: str = "passed"
+
+    def sentence(self) -> str:
+        return f"undone by {self.by}" if self.outcome == "passed" else f"not undone: {self.by} {self.outcome}"
+
+
 class TimerCleared(Decision, frozen=True, tag="timer_cleared"):
     """A wait is no longer wanted."""
 
@@ -384,5 +411,6 @@ class Finished(Decision, frozen=True, tag="finished"):
 AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Assuming | Started | Ended | Completed | Settled | Expanded
     | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged | Remediating | Routing | Superseded
-    | Held | Doubted | Answered | Chosen | TimerCleared | CallStopping | Stopping | Reopened | Finished
+    | Held | Doubted | Answered | Chosen | TimeLimited | Undone | TimerCleared | CallStopping | Stopping | Reopened
+    | Finished
 )  # fmt: skip

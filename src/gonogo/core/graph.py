@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from gonogo.core.parts import Part, Waiting
-from gonogo.core.plan import Block, Edge, FailureCondition, Need, Plan, Step
+from gonogo.core.plan import Block, Budget, Edge, FailureCondition, Need, Plan, Step
+
+REENTRIES_MIN = 50
+"""The least that the run-wide ceiling of re-entries is set to (spec C.12 R4)."""
 
 
 class Graph:
@@ -25,6 +28,9 @@ class Graph:
         inward = topological(plan) if lists else []
         self.members = {name: _members(plan, inward, self.fans, name) for name in lists}
         self.held_back = _held_back(plan)
+        self.limited = plan.budget != Budget()
+        routing = sum(1 for step in plan.steps.values() if blocks(step))
+        self.reentries_max = max(REENTRIES_MIN, plan.limits.max_loops * routing)
         self.any_on_finish = any(step.on_finish is not None for step in plan.steps.values())
         self.parts = {name: self._part(step) for name, step in self.steps.items()}
         self.levels = {name: part.levels for name, part in self.parts.items()}
@@ -69,6 +75,7 @@ class Graph:
         levels = tuple(self._level(step, need) for need in step.depends_on)
         needs = _needs_by_level(step, levels, sources)
         conditions = _conditions(self.plan, step)
+        guards = self.plan.safety != "off" and step.criticality != "info" and bool(self.dependents[name])
         return Part(
             step=step,
             name=name,
@@ -83,7 +90,8 @@ class Graph:
             checks=self._checks(step, conditions),
             conditions=conditions,
             routes=step.on_success is not None or step.on_fail is not None,
-            guards=self.plan.safety != "off" and step.criticality != "info" and bool(self.dependents[name]),
+            guards=guards,
+            is_kept_in_mind=guards or step.compensate is not None,
             one_shot="one_shot" in step.tags,
             acts=not step.always and (step.effects == "mutates" or step.criticality == "external"),
         )
@@ -243,6 +251,8 @@ def _held_back(plan: Plan) -> frozenset[str]:
         targets = {name for block in blocks(step) for name in _run_by(block)} - routed
         if targets:
             held |= targets - _ancestors(plan, step)
+        if step.compensate is not None:
+            held.add(step.compensate)
     return frozenset(routed | _without_rings(plan, held)) if held else frozenset(routed)
 
 
@@ -269,7 +279,7 @@ def _targets(step: Step) -> list[str]:
         found += [name for name in (block.goto, *(rule.to for rule in block.transitions)) if name]
         if block.retry is not None and block.retry.exhausted_goto is not None:
             found.append(block.retry.exhausted_goto)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found if step.compensate is None else [*found, step.compensate]))
 
 
 def _run_by(block: Block) -> list[str]:

@@ -8,11 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gonogo.core import completion, contracts, fanout, holds, resuming, routing, scheduling, stopping, verdict
+from gonogo.core import (
+    completion,
+    contracts,
+    fanout,
+    holds,
+    resuming,
+    routing,
+    scheduling,
+    spending,
+    stopping,
+    verdict,
+)
 from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
+from gonogo.core.budgets import calls_left
 from gonogo.core.commands import Ask, Command, FinishRun, SetTimer, StartCall
 from gonogo.core.dependencies import is_superseded
 from gonogo.core.graph import Graph
@@ -39,6 +51,8 @@ def advance(state: State, event: e.AnyEvent) -> Step:
     absorb(state, event)
     turn = Turn(state)
     _HANDLERS[type(event)](turn, event)
+    if turn.graph.limited:
+        spending.arm(turn)
     settle(turn)
     return Step(tuple(turn.decisions), tuple(turn.commands))
 
@@ -60,6 +74,8 @@ def settle(turn: Turn) -> None:
     while True:
         _work_off(turn)
         if len(turn.ready) and scheduling.start_ready(turn):
+            continue
+        if turn.graph.limited and spending.out_of_calls(turn):
             continue
         if not turn.state.calls and verdict.end_when_over(turn):
             continue
@@ -163,6 +179,8 @@ def _assume_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result
     answers = [contracts.judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
     if node.requested or is_superseded(turn.state, node.step, node.scope):
         _supersede(turn, node)
+    elif all(answers) and not calls_left(turn.state):
+        spending.breach_of_calls(turn)
     elif all(answers):
         scheduling.call(turn, node.site, node.scope, node)
     elif turn.step(node).assume_mode == "fail":
@@ -186,6 +204,8 @@ def _returned(turn: Turn, event: e.CallDone | e.CallFailed) -> None:
     else:
         contracts.check(turn, node)
         _route(turn, node)
+    if turn.graph.limited:
+        spending.look_at_usage(turn, node)
 
 
 def _doubt(event: e.CallDone | e.CallFailed) -> str:
@@ -230,6 +250,8 @@ def _timer_fired(turn: Turn, event: e.TimerFired) -> None:
     node = turn.state.fired
     if event.timer == turn.state.cleanup_timer:
         stopping.stop(turn, "cancelled_hard")
+    elif event.timer == turn.state.budget_timer:
+        spending.out_of_time(turn)
     elif node is None or node.timer != event.timer:
         return
     elif node.status == life.HOLDING:

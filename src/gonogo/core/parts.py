@@ -22,7 +22,7 @@ class Part:
     steps around it whose on_finish waits for it; `owns_group`: it is such a forEach step itself. `checks`: what is
     judged after each call; `conditions`: the failure conditions among that. `routes`: an outcome may send the run on.
     `guards`: while it has failed, steps behind it that act are suppressed; `acts`: it is such a step (suppression.py).
-    `one_shot`: no route runs it a second time.
+    `one_shot`: no route runs it a second time. `is_kept_in_mind`: its outcome matters later.
     """
 
     step: Step
@@ -40,6 +40,7 @@ class Part:
     guards: bool
     acts: bool
     one_shot: bool
+    is_kept_in_mind: bool
     waiting: tuple[Waiting, ...] = ()
     root: Site = field(init=False)
 

@@ -147,9 +147,21 @@ class Step(Struct, frozen=True, omit_defaults=True):
     guarantee_mode: Literal["fail", "issue"] = "fail"
     schema_mode: Literal["fail", "issue"] = "fail"
     idempotency_key: int | None = None
+    loop_budget: int | None = None
+    compensate: str | None = None
     secret_outputs: tuple[str, ...] = ()
     env: dict[str, Any] = {}
     line: int = 0
+
+
+class Budget(Struct, frozen=True, omit_defaults=True):
+    """What a run may spend in all; None: no limit. `money` is in whatever unit the step types report."""
+
+    time_s: float | None = None
+    calls: int | None = None
+    retries: int | None = None
+    tokens: int | None = None
+    money: float | None = None
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
@@ -178,6 +190,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     include_tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
     safety: Literal["off", "standard", "strict"] = "standard"
+    budget: Budget = Budget()
+    compensate_on: tuple[str, ...] = ("no_go", "halted")
     env: dict[str, Any] = {}
     inputs: dict[str, Any] = {}
     outputs: tuple[dict[str, Any], ...] = ()

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gonogo.core import decisions as d
-from gonogo.core import exhaustion, reruns, scheduling
+from gonogo.core import exhaustion, reruns, scheduling, spending
 from gonogo.core import lifecycle as life
 from gonogo.core.backoff import delay_s
-from gonogo.core.budgets import loops_refusal
+from gonogo.core.budgets import is_undoing, loops_refusal
 from gonogo.core.dependencies import group_parent, is_superseded, rest_at
 from gonogo.core.fanout_items import items_in_order
-from gonogo.core.faults import Issue
+from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Block, Retry, Step, Target
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn, intent
@@ -34,6 +34,10 @@ def begin(turn: Turn, node: Node, trigger: str) -> None:
     block = block_of(turn, node, trigger)
     if block is None:
         end(turn, node)
+        return
+    if is_undoing(turn.state, node.step):
+        # What undoes others may be tried again; it sends the run nowhere, which is over.
+        back_off(turn, node, block) if wants_retry(turn, node, block) else end(turn, node)
         return
     asks = [number for target in block.run for number in target.templates.values()]
     if block.run_js is not None:
@@ -149,6 +153,8 @@ def route(
         refusal = loops_refusal(state, node, target, scope)
         if refusal is not None:
             turn.decide(refusal)
+            if turn.graph.plan.safety == "strict":
+                fail_for_loops(turn, node, refusal)
             return False
     found = reruns.members(state, action, target, scope, event)
     members = tuple(member for member in found if not spare(turn, node, *member))
@@ -176,6 +182,17 @@ def route(
         abandon_waits(turn, state.existing(*member))
     turn.routed.extend(members)
     return True
+
+
+def fail_for_loops(turn: Turn, node: Node, refusal: d.Refused) -> None:
+    """Under strict safety a loop that goes on too long is a failure of the step that asked for it (spec C.6)."""
+    issue = refusal.issue
+    if node.status not in (life.ROUTING, life.REMEDIATING) or issue is None or node.fan is not None:
+        return
+    fault = Fault("budget.loops", "logical", issue.rule_id, issue.message)
+    rest = rest_at(turn.state, node.site, node.scope, node)
+    issues = (*node.issues, issue)
+    turn.decide(d.Ended(node.step, node.scope, "failed", "max_loops", fault, issues, rest))
 
 
 def spare(turn: Turn, node: Node, name: str, scope: str) -> bool:
@@ -219,7 +236,7 @@ def go_on(turn: Turn, node: Node) -> None:
         return
     if node.status == life.REMEDIATING:
         turn.decide(d.Routing(node.step, node.scope, trigger))
-    if wants_retry(turn, node, block):
+    if wants_retry(turn, node, block) and not (turn.graph.limited and spending.refuses_retry(turn, node)):
         back_off(turn, node, block)
     elif exhaustion.is_exhausted(node, block.retry) and block.retry is not None:
         after_the_last(turn, node, block.retry, block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
-from gonogo.core.budgets import runs_refusal
+from gonogo.core.budgets import calls_left, is_undoing, runs_refusal
 from gonogo.core.dependencies import all_settled, first_refusal, is_superseded, rest_at
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.parts import Part, Site
@@ -120,8 +120,11 @@ def _fan_around(state: State, site: Site) -> Fan | None:
 
 
 def may_still_run(state: State, step: Step) -> bool:
-    """While a run stops, steps with always() still run; after a second cancel nothing does (semantics.md 5)."""
-    return step.always and state.stopping != "cancelled_hard"
+    """While a run stops, steps with always() still run, and what undoes others (semantics.md 5 and 20).
+
+    After a second cancel nothing does.
+    """
+    return state.stopping != "cancelled_hard" and (step.always or is_undoing(state, step.name))
 
 
 def stop_reason(state: State) -> str:
@@ -154,7 +157,7 @@ def start_ready(turn: Turn) -> bool:
     state = turn.state
     limit = state.limit_of_slots
     worked = False
-    while state.slots < limit and len(turn.ready):
+    while state.slots < limit and len(turn.ready) and (not turn.graph.limited or calls_left(state)):
         if limit == 1 and (state.batches or turn.asks):
             break
         entry = turn.ready.pop()

@@ -108,6 +108,26 @@ class OpenFault(NamedTuple):
     sent: bool = False
 
 
+class Undoable(NamedTuple):
+    """A success that a compensating step can undo, with what it gave."""
+
+    step: str
+    scope: str
+    execution: int
+    output: Any
+    inputs: Any
+
+
+class Spent:
+    """What a run has used so far. `time_s` without the time since it last went on."""
+
+    __slots__ = ("calls", "money", "retries", "time_s", "tokens")
+
+    def __init__(self) -> None:
+        self.calls = self.retries = self.tokens = 0
+        self.money = self.time_s = 0.0
+
+
 class State:
     """A run. Nested step → scope → node, so that ten thousand items cost no more each than ten."""
 
@@ -154,6 +174,7 @@ class State:
         self.last_timer = 0
         self.last_wave = 0
         self.loops: dict[str, int] = {}
+        self.reentries = 0
         self.trail: deque[tuple[str, str, str]] = deque(maxlen=64)
         self.breaches: list[tuple[str, str]] = []
         self.run_issues: list[Issue] = []
@@ -162,6 +183,12 @@ class State:
         self.stopping: str | None = None
         self.stopped_by: str | None = None
         self.cleanup_timer: int | None = None
+        self.spent = Spent()
+        self.budget_timer: int | None = None
+        self.active_since = 0.0
+        self.undoable: list[Undoable] = []
+        self.undoing: Undoable | None = None
+        self.undone: dict[tuple[str, str], str] = {}
         self.interrupted = False
         self.finished: Finished | None = None
 

@@ -1,4 +1,4 @@
-"""How a run stops early: fail_fast, halt and cancel (semantics.md 4 and 5)."""
+"""How a run stops early: fail_fast, halt, cancel and a budget that is used up (semantics.md 4 and 5)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gonogo.core.state import Node
 from gonogo.core.turn import Turn
 
 
-def stop(turn: Turn, reason: str, step: str | None = None) -> None:
-    """Nothing new starts. fail_fast lets running steps end; halt and cancel stop them at once."""
+def stop(turn: Turn, reason: str, step: str | None = None, *, at_once: bool = True) -> None:
+    """Nothing new starts; what runs is told to stop, unless it may end (`at_once` False, as for fail_fast)."""
     state = turn.state
-    if reason == "cancelled" and any(other.always for other in turn.graph.steps.values()):
+    if reason in ("cancelled", "budget") and any(other.always for other in turn.graph.steps.values()):
         forget_cleanup(turn)
         timer = state.last_timer + 1
         due_s = state.at + turn.graph.plan.limits.cleanup_grace_s
@@ -24,7 +24,7 @@ def stop(turn: Turn, reason: str, step: str | None = None) -> None:
         turn.decide(d.Stopping(reason, step))
     for node in list(state.all_nodes()):
         if not node.complete and not scheduling.may_still_run(state, turn.step(node)):
-            stop_node(turn, node, at_once=reason != "fail_fast")
+            stop_node(turn, node, at_once=at_once)
     turn.sweep = True
 
 

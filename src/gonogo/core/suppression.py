@@ -7,6 +7,7 @@ what the failed step's own block runs. A run without failures of critical steps 
 
 from __future__ import annotations
 
+from gonogo.core.budgets import is_undoing
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.graph import Graph
 from gonogo.core.parts import Part, Site
@@ -16,7 +17,7 @@ from gonogo.core.state import Node, State
 
 def suppressor(state: State, site: Site, scope: str, reader: Node | None) -> str | None:
     """The failed critical step behind which this one would act, or None. The latest run of each step counts."""
-    if not site.part.acts:
+    if not site.part.acts or is_undoing(state, site.part.name):
         return None
     for guard, where in state.critical_failures:
         if reader is not None and reader.requester == (guard, where):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gonogo.core import compensation, routing, scheduling, spending, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
-from gonogo.core import routing, scheduling, stopping
 from gonogo.core.dependencies import is_superseded
 from gonogo.core.scope import ROOT
 from gonogo.core.state import Node, State
@@ -25,11 +25,15 @@ def end_when_over(turn: Turn) -> bool:
     if _wake_stuck(turn) or (not waiting and _skip_unrouted(turn)) or _skip_unreachable(turn, unfinished):
         return True
     if waiting:
+        spending.disarm(turn)
         turn.finish(d.Finished("HOLD", waiting, parked=True))
         return False
     _check_all_done(state, unfinished)
-    stopping.forget_cleanup(turn)
     because = tuple(failures(state))
+    if because and compensation.is_due(state) and compensation.go_on(turn):
+        return True
+    stopping.forget_cleanup(turn)
+    spending.disarm(turn)
     turn.finish(d.Finished("NO-GO" if because else "GO", because))
     return False
 
@@ -98,6 +102,8 @@ def failures(state: State) -> list[str]:
     found.update((step or "plan", None) for step, _ in state.breaches)
     if state.stopping in ("cancelled", "cancelled_hard"):
         found["cancelled"] = None
+    elif state.stopping == "budget":
+        found["budget"] = None
     elif state.stopping == "halted":
         found[state.stopped_by or "halted"] = None
     return list(found)
@@ -108,7 +114,7 @@ def is_failure(state: State, node: Node) -> bool:
     if node.outcome == "failed":
         return True
     if node.outcome == "cancelled":
-        return state.stopping not in ("fail_fast", "halted")
+        return state.stopping not in ("fail_fast", "halted", "budget")
     return node.outcome == "skipped" and bool(node.issues) and not state.step(node).continue_on_failure
 
 

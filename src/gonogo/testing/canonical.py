@@ -13,7 +13,8 @@ _RUN_FIELDS = (
     "run_id", "seed", "at", "started_at_ms", "trigger", "context", "inputs", "env", "arguments",
     "requested", "parent", "safe_mode", "included", "excluded", "held_back", "batches", "slots",
     "open_nodes", "last_call", "last_batch", "last_timer", "last_wave", "loops", "trail", "breaches",
-    "foreign", "dropped", "critical_failures", "open_faults", "last_fault", "escalated", "kept_back", "run_issues",
+    "foreign", "dropped", "critical_failures", "open_faults", "last_fault", "escalated", "reentries", "budget_timer",
+    "active_since", "undoable", "undoing", "undone", "kept_back", "run_issues",
     "memory", "history", "stopping", "stopped_by",
     "cleanup_timer", "interrupted", "finished",
 )  # fmt: skip

@@ -1,0 +1,65 @@
+"""Undoing what was done when a run doesn't end well (semantics.md 20, spec G12).
+
+Each success of a step with `compensate` is undone by that step, the latest first, one after the other, in the scope in
+which it was done. An undoing that fails is a failure of its own; the others go on, and the verdict stays.
+"""
+
+from __future__ import annotations
+
+from gonogo.core import decisions as d
+from gonogo.core import fault_events
+from gonogo.core.state import State, Undoable
+from gonogo.core.turn import Turn
+
+
+def is_due(state: State) -> bool:
+    """True when a run that ends NO-GO now has something to undo, and ends in a way for which it is undone."""
+    if not state.undoable and state.undoing is None:
+        return False
+    if state.stopping in ("cancelled", "cancelled_hard"):
+        return state.stopping == "cancelled" and "cancelled" in state.graph.plan.compensate_on
+    why = "halted" if state.stopping == "halted" else "no_go"
+    return why in state.graph.plan.compensate_on
+
+
+def go_on(turn: Turn) -> bool:
+    """Note the end of the undoing under way, and begin the next; False when all is undone."""
+    state = turn.state
+    if state.undoing is not None:
+        _note_end(turn, state.undoing)
+    if not state.undoable:
+        return False
+    for event in fault_events.at_the_end(state):
+        turn.decide(event)
+    _begin(turn, state.undoable[-1])
+    return True
+
+
+def _begin(turn: Turn, done: Undoable) -> None:
+    undoer = turn.graph.steps[done.step].compensate or ""
+    arguments = {"step": done.step, "scope": done.scope, "output": done.output, "inputs": done.inputs}
+    members = ((undoer, done.scope),)
+    turn.decide(
+        d.Routed(
+            done.step,
+            done.scope,
+            "compensate",
+            "compensate",
+            undoer,
+            done.scope,
+            turn.state.last_wave + 1,
+            members,
+            arguments,
+        )
+    )
+    turn.routed.extend(members)
+
+
+def _note_end(turn: Turn, done: Undoable) -> None:
+    undoer = turn.graph.steps[done.step].compensate or ""
+    node = turn.state.node(undoer, done.scope)
+    outcome = node.outcome if node is not None and node.outcome is not None else "skipped"
+    turn.decide(d.Undone(done.step, done.scope, done.execution, undoer, outcome))
+    if outcome == "passed":
+        detail = {"by": undoer, "execution": done.execution}
+        turn.decide(d.FaultEvent(done.step, done.scope, "compensated", turn.state.last_fault, detail=detail))

@@ -1,0 +1,155 @@
+"""What was done is undone when a run doesn't end well (semantics 20, G12)."""
+
+from __future__ import annotations
+
+import pytest
+from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, step
+from tests.core.test_fault_events import told
+
+from gonogo.core import decisions as d
+from gonogo.core import events as e
+from gonogo.core.plan import Budget, Plan, Retry
+
+
+def booking(*more: object, last: dict | None = None, **keys: object) -> Plan:
+    """Two steps that can be undone, and one that may fail."""
+    return plan(
+        step("book", effects="mutates", compensate="unbook"),
+        step("pay", "book", effects="mutates", compensate="refund"),
+        step("last", "pay", **(last or {})),
+        step("unbook", effects="mutates"),
+        step("refund", effects="mutates", on_fail=block(retry=Retry(1))),
+        *more,  # type: ignore[arg-type]
+        **keys,
+    )
+
+
+def test_G_12_what_was_done_is_undone_the_latest_first() -> None:
+    """G12, semantics 20: each undoing sees what the step gave."""
+    script = Script(booking(), calls={"book": {"seat": 4}, "last": LOGICAL})
+    assert script.started == ["book", "pay", "last", "refund", "unbook"]
+    assert script.node("unbook").arguments == {
+        "step": "book",
+        "scope": "",
+        "output": {"seat": 4},
+        "inputs": None,
+    }
+    assert script.verdict == "NO-GO"
+    assert script.state.undone == {("pay", ""): "refund", ("book", ""): "unbook"}
+
+
+def test_G_12_a_run_that_is_go_keeps_what_it_did() -> None:
+    """G12: nothing is undone, and what undoes isn't started by itself."""
+    script = Script(booking())
+    assert script.started == ["book", "pay", "last"]
+
+
+def test_G_12_what_failed_is_not_undone() -> None:
+    """G12: only successes."""
+    script = Script(booking(), calls={"pay": LOGICAL})
+    assert script.started == ["book", "pay", "unbook"]
+
+
+def test_G_12_a_halt_undoes() -> None:
+    """G12: though nothing else starts any more."""
+    halt = {"conditions": [{"name": "stop", "when": "yes", "halt": True}]}
+    script = Script(booking(last=halt))
+    assert script.started == ["book", "pay", "last", "refund", "unbook"]
+
+
+def test_semantics_20_a_cancel_undoes_only_where_the_workflow_says_so() -> None:
+    """Semantics 20: not on cancel, unless compensate_on names it."""
+    for reasons, undone in ((("no_go", "halted"), []), (("no_go", "cancelled"), ["refund", "unbook"])):
+        script = Script(booking(compensate_on=reasons), calls={"last": Parks()})
+        script.tell(e.CancelAsked(by="me"))
+        assert script.started[3:] == undone
+
+
+def test_semantics_20_a_hold_undoes_nothing() -> None:
+    """Semantics 20 and 3: while somebody is waited for nothing is final."""
+    script = Script(booking(step("ask")), calls={"last": LOGICAL, "ask": Parks()})
+    assert script.verdict == "HOLD"
+    assert "refund" not in script.started
+    script.tell(e.AnswerGiven(step="ask", text="yes", by="me"))
+    assert script.started[-2:] == ["refund", "unbook"]
+
+
+def test_semantics_20_an_undoing_that_fails_stops_no_other() -> None:
+    """Semantics 20: its failure is its own; retried as it says; the verdict stays NO-GO."""
+    script = Script(booking(), calls={"last": LOGICAL, "refund": TRANSIENT})
+    assert script.started == ["book", "pay", "last", "refund", "refund", "unbook"]
+    assert [(one.step, one.outcome) for one in script.decided(d.Undone)] == [
+        ("pay", "failed"),
+        ("book", "passed"),
+    ]
+    assert told(script, "refund") == ["detected", "recovery.attempted", "recovery.failed"]
+
+
+def test_semantics_20_undoing_has_its_own_reserve() -> None:
+    """Semantics 20: a run that has used up its budget and its runs still tidies up."""
+    script = Script(booking(budget=Budget(calls=2), max_runs=1))
+    assert script.started == ["book", "pay", "refund", "unbook"]
+
+
+def test_semantics_20_each_run_of_a_step_is_undone() -> None:
+    """Semantics 20: what was done twice is undone twice."""
+    again = iter([True, False])
+    script = Script(
+        plan(
+            step("book", effects="mutates", compensate="unbook", on_success=block(when=[("again", "book")])),
+            step("last", "book"),
+            step("unbook"),
+        ),
+        calls={"last": LOGICAL},
+        answers={"again": lambda _: next(again)},
+    )
+    assert script.started == ["book", "book", "last", "unbook", "unbook"]
+
+
+def test_semantics_20_items_are_undone_one_by_one_in_their_scope() -> None:
+    """Semantics 20: latest item first."""
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("book", "list", fanout="map", effects="mutates", compensate="unbook"),
+            step("last", "book"),
+            step("unbook"),
+        ),
+        calls={"list": [1, 2], "last": LOGICAL},
+    )
+    assert script.started[-2:] == ["unbook@list#1[1]", "unbook@list#1[0]"]
+    assert script.node("unbook", "list#1[0]").arguments["scope"] == "list#1[0]"
+
+
+def test_semantics_20_what_undoes_sends_the_run_nowhere() -> None:
+    """Semantics 20: the run is over; only its own retry counts."""
+    script = Script(
+        plan(
+            step("book", compensate="unbook"),
+            step("last", "book"),
+            step("unbook", on_success=block(goto="book")),
+        ),
+        calls={"last": LOGICAL},
+    )
+    assert script.started == ["book", "last", "unbook"]
+
+
+def test_G_21_safe_mode_has_nothing_to_undo() -> None:
+    """G21: nothing was done."""
+    script = Script(booking(), calls={"last": LOGICAL}, safe_mode=True)
+    assert script.started == ["book", "pay", "last"]
+
+
+def test_G_16_compensation_is_told_after_the_end_of_the_fault() -> None:
+    """G16: exactly one end, then what was undone for it."""
+    script = Script(booking(), calls={"last": LOGICAL})
+    assert told(script) == ["detected", "recovery.failed", "compensated", "compensated"]
+
+
+@pytest.mark.parametrize("stop_after", range(1, 12))
+def test_the_state_folds_back_in_the_middle_of_it(stop_after: int) -> None:
+    """Law 1 and 3: after a crash each undoing goes on where it was."""
+    script = Script(booking(), calls={"last": LOGICAL})
+    del script.records[stop_after:]
+    folded = script.folded()
+    assert len(folded.undoable) + (folded.undoing is not None) + len(folded.undone) <= 2
