@@ -130,6 +130,8 @@ def test_other_ways_to_say_error_are_understood(openai: Make) -> None:
     """A named event, one that is no JSON, and a finish reason that says so."""
     assert fault_of(read_all(openai(), chunk({"code": 503, "message": "m"}, "error"))).kind == "overloaded"
     assert fault_of(read_all(openai(), chunk("boom", "error"))).kind == "malformed-stream"
+    unread = b'event: error\ndata: {"detail": "\xff"}\n\n'
+    assert fault_of(read_all(openai(), unread)).kind == "malformed-stream"
     assert fault_of(read_all(openai(), openai_chunk({}, "error"))).kind == "malformed-stream"
 
 

@@ -86,6 +86,15 @@ def test_a_line_over_its_limit_stops_the_parser(pieces: list[bytes]) -> None:
     assert overflow == "a line is longer than 10 bytes"
 
 
+def test_a_line_without_end_is_stopped_before_its_end() -> None:
+    """At its limit, and not when the memory is full."""
+    parser = SseParser(line_bytes_max=10)
+    parser.feed(b"x" * 10)
+    assert not parser.overflow
+    parser.feed(b"x")
+    assert parser.overflow
+
+
 def test_an_event_over_its_limit_stops_the_parser() -> None:
     """Many short lines make a large event too; what came before it is told."""
     told, overflow = events(b"data: a\n\n" + b"data: xxxx\n" * 10, event_bytes_max=20)

@@ -12,7 +12,7 @@ from gonogo.models.assembly import Assembly
 from gonogo.models.cleaning import identifier, named
 from gonogo.models.events import StreamEvent
 from gonogo.models.openai import arguments_text, read, take_finish, take_usage, text_of
-from gonogo.models.refusing import Row, refused_inside
+from gonogo.models.refusing import Row, decode, refused_inside
 from gonogo.models.reply import NoAnswer, Reply
 from gonogo.models.sse import SseEvent
 from gonogo.models.streaming import Failed, StreamReader
@@ -88,7 +88,7 @@ class _Chunks:
                 raise self._failed("the server reported an error that is no JSON") from None
             return assembly.pass_over("an event that is no chunk of JSON")
         if chunk.error or event.name == b"error":
-            raise self._failed(chunk.error or msgspec.json.decode(data))
+            raise self._failed(chunk.error or decode(data))
         return self._chunk(chunk, assembly)
 
     def _failed(self, error: object) -> Failed:
