@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,8 @@ from gonogo.errors import Bug
 from gonogo.expressions import sandbox
 from gonogo.expressions.process import Child
 from gonogo.hosts.base import RunResult
-from gonogo.journal.memory import MemoryInbox, MemoryRuns
+from gonogo.journal.memory import MemoryInbox, MemoryJournal, MemoryRuns
+from gonogo.journal.records import Record
 
 Go = Callable[..., RunResult]
 
@@ -64,3 +65,29 @@ steps: {a: {type: script, content: "return 21"}}
     assert result.outputs == {"twice": 42}
     assert len(children) == 1
     assert ended == children
+
+
+def batches_of(monkeypatch: pytest.MonkeyPatch, text: str) -> list[list[str]]:
+    """Run a workflow; the types of the events of each append."""
+    batches: list[list[str]] = []
+    append = MemoryJournal.append
+
+    def noted(journal: MemoryJournal, records: Sequence[Record], *, sync: bool = False) -> None:
+        batches.append([type(record.event).__name__ for record in records])
+        append(journal, records, sync=sync)
+
+    monkeypatch.setattr(MemoryJournal, "append", noted)
+    app.start_run(app.loads(f'version: "1.0"\n{text}'), options=app.Options(runs=MemoryRuns()))
+    return batches
+
+
+def test_records_of_steps_that_never_wait_are_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One write for all that happens before anything else gets the processor."""
+    steps = "steps:\n  a: {type: noop}\n  b: {type: noop, depends_on: a}\n  c: {type: noop, depends_on: b}\n"
+    assert batches_of(monkeypatch, steps) == [["RunStarted", "CallDone", "CallDone", "CallDone"]]
+
+
+def test_what_leads_to_a_mutating_call_is_written_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Semantics 12: the intent is durable first, even of a type that never waits."""
+    steps = "steps:\n  a: {type: noop}\n  b: {type: log, message: hi, mutates: true, depends_on: a}\n"
+    assert batches_of(monkeypatch, steps) == [["RunStarted", "CallDone"], ["CallDone"]]

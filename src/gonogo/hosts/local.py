@@ -5,6 +5,7 @@ journal.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -25,6 +26,8 @@ from gonogo.journal.restoring import state_of
 from gonogo.journal.store import RunJournal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+GARBAGE = (10_000, 20, 20)
+"""How many new objects there are before the collector looks at them, and how many looks before one at older ones."""
 _WITHOUT_PROCESSES = frozenset({"noop", "log", "script", "memory", "human-input", "http", "http_client"})
 """A run of these alone leaves nothing behind, however it ends."""
 
@@ -117,8 +120,24 @@ def result_of(
 def _owning_the_process(loop: RunLoop) -> Iterator[None]:
     """The process is there for this run alone: signals to it are meant for the run, and with it its commands end."""
     types = {step.type for step in loop.state.graph.plan.steps.values()}
-    with _cancelled_by_signals(loop), _nothing() if types <= _WITHOUT_PROCESSES else watched():
+    without = types <= _WITHOUT_PROCESSES
+    with _cancelled_by_signals(loop), _seldom_collected(), _nothing() if without else watched():
         yield
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """What a run makes it keeps to its end, and next to nothing of it goes in circles. To look for those as often as
+    Python does by itself would make each step of a long run dearer than the one before.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 @contextmanager
