@@ -248,8 +248,8 @@ def test_no_budget_is_overspent_by_calls_side_by_side(calls: list[tuple[int, flo
 
         async def ask(tokens: int, after_s: float) -> None:
             async def invoke(attempt: Any) -> str:
-                total = purse.spent + purse.reserved
-                high[0] = max(high[0], total.tokens)
+                total = purse.spent.tokens + purse.reserved.tokens
+                high[0] = max(high[0], total)
                 await asyncio.sleep(after_s)
                 return "fine"
 

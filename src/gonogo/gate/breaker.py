@@ -149,7 +149,19 @@ def succeeded(
     slow = policy.slow_s is not None and latency_s >= policy.slow_s
     if record.state == "closed":
         buckets = _counted(policy, record.buckets, now_s, failed=False, slow=slow)
-        counted = structs.replace(record, failures=0, buckets=buckets)
+        counted = BreakerRecord(
+            "closed",
+            0,
+            0,
+            0.0,
+            0.0,
+            record.openings,
+            buckets,
+            (),
+            record.rests_until_s,
+            record.isolation,
+            record.last_kind,
+        )
         if slow and (reason := _tripped(policy, counted)):
             return _opened(policy, counted, now_s, reason)
         return counted

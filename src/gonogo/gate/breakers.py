@@ -13,7 +13,7 @@ from msgspec import Struct
 from gonogo.gate import breaker as b
 from gonogo.gate.policy import Target
 from gonogo.gate.signals import Classification
-from gonogo.gate.stores import MemoryStore, Store, StoreTrouble
+from gonogo.gate.stores import KEYS_MAX, MemoryStore, Store, StoreTrouble
 from gonogo.gate.taxonomy import row_of
 
 TRIES_MAX = 20
@@ -35,7 +35,7 @@ class Listed(Struct, frozen=True, omit_defaults=True):
 class Breakers:
     """All breakers of a gate. Methods may block when the store does."""
 
-    __slots__ = ("_local", "_now", "_tell", "policy", "store", "trouble")
+    __slots__ = ("_keys", "_local", "_now", "_tell", "policy", "store", "trouble")
 
     def __init__(
         self,
@@ -49,11 +49,20 @@ class Breakers:
         self.store = store
         self.trouble: str | None = None
         self._local = MemoryStore()
+        self._keys: dict[tuple[str, str], str] = {}
         self._now = now
         self._tell = tell
 
     def key(self, step: str, target: Target) -> str:
         """What tells this target's breaker from others (B30)."""
+        known = self._keys.get((step, target.name))
+        if known is None:
+            if len(self._keys) >= KEYS_MAX:
+                self._keys.clear()
+            known = self._keys[step, target.name] = self._key(step, target)
+        return known
+
+    def _key(self, step: str, target: Target) -> str:
         parts = {
             "step": step,
             "name": target.name,

@@ -10,7 +10,7 @@ import threading
 
 from msgspec import Struct
 
-from gonogo.gate.events import Usage
+from gonogo.gate.events import NOTHING_USED, Usage
 
 _TINY_USD = 1e-9
 _BUCKETS = 10
@@ -23,18 +23,31 @@ class Amounts(Struct, frozen=True, omit_defaults=True):
     tokens: int = 0
     cost_usd: float = 0.0
 
-    def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            self.attempts + other.attempts, self.tokens + other.tokens, self.cost_usd + other.cost_usd
-        )
-
-    def __sub__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            self.attempts - other.attempts, self.tokens - other.tokens, self.cost_usd - other.cost_usd
-        )
-
 
 NOTHING = Amounts()
+ONE = Amounts(1)
+_ATTEMPTS = (NOTHING, ONE)
+
+
+class _Sum:
+    """Amounts that change; owned by one purse, guarded by its lock."""
+
+    __slots__ = ("attempts", "cost_usd", "tokens")
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.tokens = 0
+        self.cost_usd = 0.0
+
+    def add(self, amounts: Amounts, sign: int = 1) -> None:
+        """Add, or take away."""
+        self.attempts += sign * amounts.attempts
+        self.tokens += sign * amounts.tokens
+        self.cost_usd += sign * amounts.cost_usd
+
+    def as_amounts(self) -> Amounts:
+        """What it is now; money without the dust of adding fractions."""
+        return Amounts(self.attempts, self.tokens, round(self.cost_usd, 9))
 
 
 class Purse:
@@ -42,11 +55,11 @@ class Purse:
 
     __slots__ = (
         "_lock",
+        "_reserved",
+        "_spent",
         "attempts_max",
         "cost_usd_max",
         "parent",
-        "reserved",
-        "spent",
         "tokens_max",
         "until_at",
     )
@@ -65,10 +78,20 @@ class Purse:
         self.cost_usd_max = cost_usd_max
         self.until_at = until_at
         self.parent = parent
-        self.spent = NOTHING
-        self.reserved = NOTHING
+        self._spent = _Sum()
+        self._reserved = _Sum()
         # One lock for a whole family, so that a reservation is all or nothing.
         self._lock: threading.Lock = parent._lock if parent is not None else threading.Lock()
+
+    @property
+    def spent(self) -> Amounts:
+        """What is gone."""
+        return self._spent.as_amounts()
+
+    @property
+    def reserved(self) -> Amounts:
+        """What is set aside for attempts under way."""
+        return self._reserved.as_amounts()
 
     def reserve(self, amounts: Amounts) -> str | None:
         """Set aside here and in every purse above; or say what is short, and set nothing aside."""
@@ -79,13 +102,20 @@ class Purse:
                 if short is not None:
                     return short
                 purse = purse.parent
-            self._each(amounts, NOTHING)
+            purse = self
+            while purse is not None:
+                purse._reserved.add(amounts)
+                purse = purse.parent
         return None
 
     def settle(self, reserved: Amounts, spent: Amounts) -> None:
         """Turn a reservation into what was really spent, here and above."""
         with self._lock:
-            self._each(NOTHING - reserved, spent)
+            purse: Purse | None = self
+            while purse is not None:
+                purse._reserved.add(reserved, -1)
+                purse._spent.add(spent)
+                purse = purse.parent
 
     def deadline(self) -> float | None:
         """When the time of this purse, or of one above, is up."""
@@ -93,23 +123,18 @@ class Purse:
         times = [at for at in (self.until_at, above) if at is not None]
         return min(times, default=None)
 
-    def _each(self, reserved: Amounts, spent: Amounts) -> None:
-        purse: Purse | None = self
-        while purse is not None:
-            purse.reserved = purse.reserved + reserved
-            purse.spent = purse.spent + spent
-            purse = purse.parent
-
-    def _short(self, amounts: Amounts) -> str | None:
-        total = self.spent + self.reserved + amounts
-        if self.attempts_max is not None and amounts.attempts and total.attempts > self.attempts_max:
-            return f"attempts: {total.attempts} would pass the budget of {self.attempts_max}"
-        if self.tokens_max is not None and _passes(total.tokens, amounts.tokens, self.tokens_max):
-            return f"tokens: {total.tokens} would pass the budget of {self.tokens_max}"
-        if self.cost_usd_max is not None and _passes(
-            total.cost_usd, amounts.cost_usd, self.cost_usd_max + _TINY_USD
-        ):
-            return f"cost: ${total.cost_usd:.4f} would pass the budget of ${self.cost_usd_max:.4f}"
+    def _short(self, wanted: Amounts) -> str | None:
+        spent, reserved = self._spent, self._reserved
+        attempts = spent.attempts + reserved.attempts + wanted.attempts
+        if self.attempts_max is not None and wanted.attempts and attempts > self.attempts_max:
+            return f"attempts: {attempts} would pass the budget of {self.attempts_max}"
+        tokens = spent.tokens + reserved.tokens + wanted.tokens
+        if self.tokens_max is not None and _passes(tokens, wanted.tokens, self.tokens_max):
+            return f"tokens: {tokens} would pass the budget of {self.tokens_max}"
+        if self.cost_usd_max is not None:
+            cost_usd = spent.cost_usd + reserved.cost_usd + wanted.cost_usd
+            if _passes(cost_usd, wanted.cost_usd, self.cost_usd_max + _TINY_USD):
+                return f"cost: ${cost_usd:.4f} would pass the budget of ${self.cost_usd_max:.4f}"
         return None
 
 
@@ -120,6 +145,8 @@ def _passes(total: float, wanted: float, limit: float) -> bool:
 
 def spent(attempts: int, usage: Usage) -> Amounts:
     """What an attempt used, as an amount."""
+    if usage is NOTHING_USED:
+        return _ATTEMPTS[attempts]
     return Amounts(attempts, usage.input_tokens + usage.output_tokens, usage.cost_usd)
 
 

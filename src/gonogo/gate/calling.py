@@ -7,6 +7,7 @@ from typing import Any
 from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.calls import Call
+from gonogo.gate.limits import within
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.signals import Classification
 from gonogo.gate.step import Answer
@@ -45,9 +46,7 @@ async def _attempt(call: Call, command: c.StartAttempt) -> list[c.Command]:
     value: Any = None
     answered = False
     try:
-        with clock.limit(command.limit_s):
-            value = await invoke(attempt)
-            answered = True
+        answered, value = await within(clock, invoke(attempt), command.limit_s)
     except Exception as error:  # noqa: BLE001 - whatever a step raises is classified; the record has it
         failure = call.failed(error)
     finally:
@@ -79,9 +78,7 @@ async def fallback(call: Call, command: c.StartFallback) -> tuple[e.Answered, An
     value: Any = None
     answered = False
     try:
-        with clock.limit(command.limit_s):
-            value = await ask(call.error)
-            answered = True
+        answered, value = await within(clock, ask(call.error), command.limit_s)
     except Exception as error:  # noqa: BLE001 - as above
         failure = call.failed(error)
     if answered:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
@@ -16,7 +17,7 @@ from gonogo.core.faults import Effect
 from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.breaker import Change
-from gonogo.gate.budgets import Amounts, Purse, spent
+from gonogo.gate.budgets import NOTHING, ONE, Amounts, Purse, spent
 from gonogo.gate.failures import CATEGORIES, GateError
 from gonogo.gate.judging import judge
 from gonogo.gate.machine import advance, begin
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 CLOSE_S_MAX = 1.0
 """How long closing what is under way may take before it is left alone."""
-
-T = TypeVar("T")
 
 
 class Call:
@@ -56,6 +55,7 @@ class Call:
         "state",
         "step",
         "value",
+        "watchers",
         "within",
     )
 
@@ -71,6 +71,12 @@ class Call:
             tokens_max=bounds.tokens_max,
             cost_usd_max=bounds.cost_usd_max,
             parent=outer,
+        )
+        outer_watch = self.around.watch if self.around is not None else None
+        self.watchers = tuple(
+            watch
+            for watch in (gate.watch, outer_watch if outer_watch is not gate.watch else None)
+            if watch is not None
         )
         parent = self.around.call_id if self.around is not None else None
         self.record = CallRecord(gate.next_id(), step.name, self.policy, parent)
@@ -89,7 +95,10 @@ class Call:
     def _began(self, streaming: bool) -> e.Began:
         gate, step = self.gate, self.step
         now = gate.clock.now()
-        deadlines = [self.purse.deadline(), self.around.deadline_at if self.around is not None else None]
+        deadline_at = self.purse.parent.deadline() if self.purse.parent is not None else None
+        if self.around is not None:
+            outer_at = self.around.deadline_at
+            deadline_at = outer_at if deadline_at is None else min(outer_at, deadline_at)
         return e.Began(
             now,
             self.record.call_id,
@@ -100,7 +109,7 @@ class Call:
             streaming,
             gate.unfit(step),
             gate.first(now),
-            min((at for at in deadlines if at is not None), default=None),
+            deadline_at,
             round(gate.clock.wall() * 1000),
             step.carried,
         )
@@ -115,17 +124,13 @@ class Call:
         record.events.append(event)
         step = advance(self.policy, self.state, event)
         record.decisions += step.decisions
-        for watch in self._watchers():
+        for watch in self.watchers:
             for decision in step.decisions:
                 try:
                     watch(record.call_id, decision)
                 except Exception as error:  # noqa: BLE001 - a watcher never disturbs a call; the record says so
                     self.note(f"a watcher failed: {type(error).__name__}: {error}")
         return step.commands
-
-    def _watchers(self) -> list[Callable[[str, Any], None]]:
-        own, outer = self.gate.watch, self.around.watch if self.around is not None else None
-        return [watch for watch in (own, outer if outer is not own else None) if watch is not None]
 
     def note(self, text: str) -> None:
         """Something that changes nothing about the call but should be known; once."""
@@ -155,9 +160,11 @@ class Call:
             key = self._breaker_key = self.gate.breakers.key(self.step.name, target)
             lease_s = self.policy.timers.attempt_s + self.gate.breakers.policy.lease_margin_s
             breakers, owner = self.gate.breakers, self.record.call_id
-            admission, change = await self._kept(
-                lambda: breakers.admit(key, owner, lease_s, force=command.force)
-            )
+            if breakers.store.blocking:
+                ask = partial(breakers.admit, key, owner, lease_s, force=command.force)
+                admission, change = await to_thread.run_sync(ask)
+            else:
+                admission, change = breakers.admit(key, owner, lease_s, force=command.force)
             if not admission.admitted:
                 return e.Refused(
                     self.gate.clock.now(), "breaker", admission.reason, admission.until_s, change
@@ -176,11 +183,11 @@ class Call:
             retries.count_call(now)
         elif (crowded := retries.take(now)) is not None:
             return "ratio", crowded
-        wanted = self.step.reservation(target)
-        attempts = 1
-        if self.around is not None and not self.around.counted:
-            attempts = 0
-        wanted = Amounts(attempts, wanted.tokens, wanted.cost_usd)
+        free = self.around is not None and not self.around.counted
+        wanted = NOTHING if free else ONE
+        if self.step.estimate is not None:
+            needs = self.step.estimate(target)
+            wanted = Amounts(wanted.attempts, needs.tokens, needs.cost_usd)
         short = self.purse.reserve(wanted)
         if short is not None:
             return "budget", short
@@ -188,15 +195,6 @@ class Call:
             self.around.take()
         self._reserved = wanted
         return None
-
-    async def _kept(self, act: Callable[[], T]) -> T:
-        """A breaker's work, in a thread when its store may block."""
-        breakers = self.gate.breakers
-        assert breakers is not None
-        done = await to_thread.run_sync(act) if breakers.store.blocking else act()
-        if breakers.trouble is not None:
-            self.note(f"breaker store: {breakers.trouble}")
-        return done
 
     # --- attempts
 
@@ -303,8 +301,13 @@ class Call:
         breakers = self.gate.breakers
         if of_target and breakers is not None and self._breaker_key is not None:
             key, owner = self._breaker_key, self.record.call_id
-            change = await self._kept(lambda: breakers.report(key, owner, failure, latency_s))
+            if breakers.store.blocking:
+                change = await to_thread.run_sync(breakers.report, key, owner, failure, latency_s)
+            else:
+                change = breakers.report(key, owner, failure, latency_s)
             self._leased = False
+            if breakers.trouble is not None:
+                self.note(f"breaker store: {breakers.trouble}")
         if failure is None and of_target:
             self.gate.served(self.state.current, answered.at)
         if change is not None or effect != answered.effect:
@@ -326,7 +329,9 @@ class Call:
         if breakers is None or key is None or not self._leased:
             return None
         self._leased = False
-        return await self._kept(lambda: breakers.release(key, self.record.call_id))
+        if breakers.store.blocking:
+            return await to_thread.run_sync(breakers.release, key, self.record.call_id)
+        return breakers.release(key, self.record.call_id)
 
     async def cancelled(self, usage: e.Usage = e.NOTHING_USED) -> None:
         """The caller is gone: the record ends, the probe is free again. Nothing is called any more (B21)."""

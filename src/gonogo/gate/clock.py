@@ -33,7 +33,7 @@ class Clock(Protocol):
         """Return after `delay_s`; a cancellation ends it at once."""
         ...
 
-    def limit(self, delay_s: float) -> AbstractContextManager[Limit]:
+    def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
         """Cut short what is awaited in the block when `delay_s` is over."""
         ...
 
@@ -55,6 +55,6 @@ class SystemClock:
         """Return after `delay_s`."""
         await anyio.sleep(delay_s)
 
-    def limit(self, delay_s: float) -> AbstractContextManager[Limit]:
+    def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
         """Cut short what is awaited in the block when `delay_s` is over."""
         return anyio.move_on_after(delay_s)

@@ -215,15 +215,14 @@ def _absorb(turn: Turn, event: e.Answered) -> None:
     state.attempts.append(ended)
     turn.decisions.append(ended)
     _breaker(turn, event.change)
+    if state.began.effects == "mutates" and event.effect != "none":
+        state.unclear = state.current  # a good answer, too: a rule may want it again
     if failure is None:
-        state.unclear = None
         return
     seen = (state.current, failure.kind)
     state.kinds[seen] = state.kinds.get(seen, 0) + 1
     if event.validation is not None:
         state.validation_errors.append(event.validation)
-    if state.began.effects == "mutates" and event.effect != "none":
-        state.unclear = state.current
     if row_of(failure.kind).counting == "isolate":
         state.out[target.name] = failure.kind
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gonogo.gate.decisions import (
     AnyDecision,
@@ -20,8 +21,7 @@ from gonogo.gate.policy import Policy
 from gonogo.gate.taxonomy import TAXONOMY_VERSION
 
 
-@dataclass(slots=True)
-class CallRecord:
+class CallRecord(Struct):
     """Grows while the call runs. `notes` tell of a store or a watcher in trouble. Texts are redacted."""
 
     call_id: str

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from gonogo.core.plan import Effects
-from gonogo.gate.budgets import NOTHING, Amounts
+from gonogo.gate.budgets import Amounts
 from gonogo.gate.events import Carried, Usage
 from gonogo.gate.policy import Target
 from gonogo.gate.record import CallRecord
 from gonogo.gate.signals import Signal, Test
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """What a step is called with. `timeout_s` is all the time it has; the gate cuts it off then.
 
     `feedback` is to be told to the model after `rejected`, its own answer that wasn't valid. `partial` is the text to
@@ -32,8 +32,7 @@ class Attempt:
     partial: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """One piece of a stream, as the gate needs to see it.
 
     `text` or `tool` is content. `finish` is the reason the far side gives for its end, `end` its end event. `bad`: it
@@ -50,8 +49,7 @@ class Chunk:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StreamReset:
+class StreamReset(Struct, frozen=True):
     """Comes out of a stream in mode restart: what came before it is void, the answer starts again."""
 
     attempt: int
@@ -71,8 +69,7 @@ def no_usage(answer: Any) -> Usage:
     return Usage()
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One kind of call. Only `name` and one of `invoke` and `stream` are needed.
 
     `invoke` gives an answer; `stream` an async iterable of pieces, read through `chunk`, complete with a finish reason
@@ -101,15 +98,10 @@ class Step:
     chunk: Callable[[Any], Chunk] = plain_chunk
     ends: Literal["finish", "exhaustion"] = "finish"
     continuable: Callable[[str], bool] | None = None
-    carried: Carried | None = field(default=None)
-
-    def reservation(self, target: Target) -> Amounts:
-        """What to set aside for an attempt, beyond the attempt itself."""
-        return self.estimate(target) if self.estimate is not None else NOTHING
+    carried: Carried | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a call gave, which target served it, and its record. `partial`: a rule accepted less than all."""
 
     value: Any

@@ -18,6 +18,7 @@ from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.calling import fallback
 from gonogo.gate.calls import CLOSE_S_MAX, Call, priced
+from gonogo.gate.limits import within
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.pieces import Pieces
 from gonogo.gate.record import CallRecord
@@ -158,9 +159,7 @@ class GateStream(AsyncIterator[Any]):
         raw: Any = None
         before = clock.now()
         try:
-            with clock.limit(limit_s):
-                raw = await source.__anext__()
-                came = True
+            came, raw = await within(clock, source.__anext__(), limit_s)
         except StopAsyncIteration:
             await self._exhausted()
             return
