@@ -19,7 +19,8 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 def sent(**fields: Any) -> dict[str, Any]:
     """The body of a request."""
-    return json.loads(request("http://h", Ask("m-1", **{"messages": HELLO, **fields})).body)
+    body: dict[str, Any] = json.loads(request("http://h", Ask("m-1", **{"messages": HELLO, **fields})).body)
+    return body
 
 
 def answer(**fields: Any) -> Reply | NoAnswer:

@@ -24,7 +24,8 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 def sent(dialect: Dialect | None = None, **fields: Any) -> dict[str, Any]:
     """The body of a request."""
     ask = Ask("m-1", **{"messages": HELLO, **fields})
-    return json.loads(request("http://h/v1", ask, dialect or Dialect()).body)
+    body: dict[str, Any] = json.loads(request("http://h/v1", ask, dialect or Dialect()).body)
+    return body
 
 
 def answer(message: object, finish: str | None = "stop", **more: Any) -> Reply | NoAnswer:
@@ -46,7 +47,7 @@ def test_a_small_request_is_the_model_and_the_messages() -> None:
 
 def test_limits_and_the_stream_are_asked_for_in_the_servers_dialect() -> None:
     """Old servers know max_tokens and no stream_options."""
-    fields = {"tokens_max": 9, "temperature": 0.0, "stop": ("END",), "stream": True}
+    fields: dict[str, Any] = {"tokens_max": 9, "temperature": 0.0, "stop": ("END",), "stream": True}
     new, old = sent(**fields), sent(Dialect("max_tokens", stream_usage=False), **fields)
     assert (new["max_completion_tokens"], new["temperature"], new["stop"]) == (9, 0.0, ["END"])
     assert new["stream_options"] == {"include_usage": True}

@@ -16,6 +16,7 @@ from gonogo.models.conversation import Ask, Message, Tool, ToolCall
 from gonogo.models.events import Broken, Delta, Done, Noted, StreamEvent
 from gonogo.models.reply import NoAnswer, Reply, Usage
 
+NOW_S = 1_700_000_000.0
 FORMATS = [(openai, openai_stream), (anthropic, anthropic_stream)]
 HELLO = (Message("user", "hello"),)
 WEATHER = Tool("weather", "Tells the weather.", {"type": "object"})
@@ -206,3 +207,21 @@ def test_a_refusal_of_the_server_has_the_formats_form(wire: tuple[ModuleType, Mo
         told = whole(server, wire[0])
     assert isinstance(told, NoAnswer)
     assert (told.kind, told.retry_after_s, told.message) == ("rate-limit", 3.0, "status 429: slow down")
+
+
+SENSELESS = {"none", "garbage", "negative", "absurd"}
+
+
+@pytest.mark.parametrize("form", sorted(faulty.RETRY_AFTER_FORMS))
+def test_RET_4_every_form_of_retry_after_is_understood(
+    wire: tuple[ModuleType, ModuleType], form: str
+) -> None:
+    """(a) to (f), over a real connection; a long one is passed on as it was said, a senseless one leaves a note."""
+    with FaultyServer(faulty.throttled(form, 2, NOW_S)) as server:
+        answer = exchange(server, wire[0])
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        told = wire[0].read(answer.status, headers, answer.read(), NOW_S)
+    assert told.kind == "rate-limit"
+    expected = None if form in SENSELESS else 86400.0 if form == "a day" else 2.0
+    assert told.retry_after_s == expected
+    assert bool(told.notes) == (form in SENSELESS - {"none"})
