@@ -127,6 +127,7 @@ class ChildResult:
 
     `outputs` is a mapping of names, or the bare output of a workflow of one step that declares none (spec E.10 R2).
     `memory` is what the child changed of a memory that was shared with it, in order; empty unless it is GO.
+    `usage`: calls, retries, tokens and cost of the child, where the run above it has a budget.
     """
 
     run_id: str
@@ -135,6 +136,7 @@ class ChildResult:
     fault: Fault | None = None
     waiting: Sequence[str] = ()
     memory: Sequence[MemoryOp] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 class Context(Protocol):

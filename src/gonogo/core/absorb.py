@@ -10,7 +10,7 @@ from msgspec import structs
 from gonogo.core import events as e
 from gonogo.core.commands import Ask
 from gonogo.core.memory import apply_operation
-from gonogo.core.state import State
+from gonogo.core.state import Spent, State
 from gonogo.expressions.results import MemoryOp, Value
 
 
@@ -76,16 +76,16 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
     node.result = event
     node.effect = event.effect
     if event.meta and "usage" in event.meta:
-        tokens, money = usage_of(event.meta["usage"])
-        state.spent.tokens += tokens
-        state.spent.money += money
+        _spend(state.spent, event.meta["usage"])
 
 
-def usage_of(usage: Any) -> tuple[int, float]:
-    """Tokens and money a call says it used; what isn't a sensible number counts as none."""
-    if not isinstance(usage, dict):
-        return 0, 0.0
-    return int(_amount(usage.get("tokens"))), _amount(usage.get("cost"))
+def _spend(spent: Spent, usage: Any) -> None:
+    """What a call says it used, and the runs beneath it; what isn't a sensible number counts as none."""
+    if isinstance(usage, dict):
+        spent.tokens += int(_amount(usage.get("tokens")))
+        spent.money += _amount(usage.get("cost"))
+        spent.calls += int(_amount(usage.get("calls")))
+        spent.retries += int(_amount(usage.get("retries")))
 
 
 def _amount(value: Any) -> float:

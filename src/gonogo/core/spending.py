@@ -6,6 +6,8 @@ The time a run is parked doesn't count. A run without a budget pays one look at 
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from gonogo.core import decisions as d
 from gonogo.core import stopping
 from gonogo.core.budgets import calls_left
@@ -14,6 +16,7 @@ from gonogo.core.plan import Budget
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
 
+Amount = TypeVar("Amount", int, float)
 UNITS = {"time_s": "s", "calls": "calls", "retries": "retries", "tokens": "tokens", "money": ""}
 STOPS_CALLS = frozenset({"time_s", "tokens", "money"})
 
@@ -94,14 +97,21 @@ def _issue(step: str, scope: str, what: str, used: float, allowed: float) -> Iss
     )
 
 
-def left(state: State) -> Budget:
-    """What is left of a run's budget, for the runs beneath it."""
+def budget_beneath(state: State, own: Budget) -> Budget:
+    """What a run beneath this one may spend: its own budget, but no more than what is left of this one's."""
     budget, spent = state.graph.plan.budget, state.spent
     active_s = spent.time_s + (state.at - state.active_since)
     return Budget(
-        time_s=None if budget.time_s is None else max(0.0, budget.time_s - active_s),
-        calls=None if budget.calls is None else max(0, budget.calls - spent.calls),
-        retries=None if budget.retries is None else max(0, budget.retries - spent.retries),
-        tokens=None if budget.tokens is None else max(0, budget.tokens - spent.tokens),
-        money=None if budget.money is None else max(0.0, budget.money - spent.money),
+        time_s=_tighter(own.time_s, budget.time_s, active_s),
+        calls=_tighter(own.calls, budget.calls, spent.calls),
+        retries=_tighter(own.retries, budget.retries, spent.retries),
+        tokens=_tighter(own.tokens, budget.tokens, spent.tokens),
+        money=_tighter(own.money, budget.money, spent.money),
     )
+
+
+def _tighter(own: Amount | None, allowed: Amount | None, used: Amount) -> Amount | None:
+    if allowed is None:
+        return own
+    left = max(allowed - used, 0)
+    return left if own is None else min(own, left)

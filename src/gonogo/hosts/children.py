@@ -1,6 +1,6 @@
 """Child runs: each a run of its own with its own journal, found again by the intent of the call that needs it (C.17).
 
-Environment and limits are inherited. Memory isn't, unless it is shared: then the child starts with a copy, and what it
+Environment, limits and what is left of the budget are inherited. Memory isn't, unless it is shared: then the child starts with a copy, and what it
 changed goes back to its parent once it is GO. A child that holds parks its parent's step; when that is called again,
 the same child goes on.
 """
@@ -20,6 +20,7 @@ from gonogo.core.commands import StartCall
 from gonogo.core.events import CallDone, CallFailed, Evaluated, RunStarted
 from gonogo.core.faults import Fault
 from gonogo.core.plan import Plan
+from gonogo.core.spending import budget_beneath
 from gonogo.core.state import State
 from gonogo.errors import ConfigError, JournalError
 from gonogo.expressions.results import MemoryOp, Value
@@ -71,6 +72,8 @@ class Children:
                 return ChildResult(run_id, "NO-GO", {}, problem.fault)
             result = await self._run_new(event, self._created(run_id, journal), self._around)
         child = _as_child(result)
+        if self._state.graph.limited:
+            child = dataclasses.replace(child, usage=_usage(result.state))
         if not shares_memory or child.verdict != "GO":
             return child
         records = self._around.runs.read(run_id).records
@@ -103,6 +106,7 @@ class Children:
         return replace(
             plan,
             limits=self._state.graph.plan.limits,
+            budget=budget_beneath(self._state, plan.budget),
             env={**self._state.graph.plan.env, **plan.env},
             memory=memory if shares_memory else plan.memory,
         )
@@ -156,9 +160,13 @@ def depth_of(state: State) -> int:
 
 
 def child_id(run_id: str, command: StartCall) -> str:
-    """The child's run id: the parent's, the step, and a hash of the intent, so that a resumed parent finds it."""
+    """The child's run id: the parent's, the step, and a hash of the intent, so that a resumed parent finds it.
+
+    A retry is a child of its own; the one before has ended.
+    """
     step = _NO_FILE_NAME.sub("-", command.step)[:_STEP_CHARACTERS_MAX]
-    digest = hashlib.sha256(command.intent.encode()).hexdigest()[:8]
+    attempt = command.intent if command.attempt == 1 else f"{command.intent}/{command.attempt}"
+    digest = hashlib.sha256(attempt.encode()).hexdigest()[:8]
     return f"{run_id[:_BASE_CHARACTERS_MAX]}.{step}.{digest}"
 
 
@@ -193,6 +201,11 @@ def _as_child(result: RunResult) -> ChildResult:
     if verdict == "GO":
         fault = None
     return ChildResult(result.run_id, verdict, given if verdict != "HOLD" else {}, fault, result.waiting)
+
+
+def _usage(state: State) -> dict[str, float]:
+    spent = state.spent
+    return {"calls": spent.calls, "retries": spent.retries, "tokens": spent.tokens, "cost": spent.money}
 
 
 def _fault(kind: str, message: str) -> Fault:

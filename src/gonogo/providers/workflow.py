@@ -99,7 +99,9 @@ async def _input(name: str, value: Any, call: Call, context: Context) -> Any:
 
 
 def _outcome(call: Call, child: ChildResult) -> Outcome:
-    meta = {"child_run": child.run_id, "verdict": child.verdict}
+    meta: dict[str, Any] = {"child_run": child.run_id, "verdict": child.verdict}
+    if child.usage:
+        meta["usage"] = dict(child.usage)
     if child.verdict == "HOLD":
         waiting = list(child.waiting)
         return Parked(
