@@ -1,8 +1,8 @@
 """Child runs: each a run of its own with its own journal, found again by the intent of the call that needs it (C.17).
 
-Environment, limits and what is left of the budget are inherited. Memory isn't, unless it is shared: then the child starts with a copy, and what it
-changed goes back to its parent once it is GO. A child that holds parks its parent's step; when that is called again,
-the same child goes on.
+Environment, limits and what is left of the budget are inherited. Memory isn't, unless it is shared: then the child
+starts with a copy, and what it changed goes back to its parent once it is GO. A child that holds parks its parent's
+step; when that is called again, the same child goes on.
 """
 
 from __future__ import annotations
