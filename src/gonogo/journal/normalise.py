@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -57,7 +57,7 @@ _decode = msgspec.json.Decoder().decode
 _E = TypeVar("_E", bound=Struct)
 
 
-@cache
+@lru_cache(maxsize=1)
 def _event_decoder() -> Callable[[bytes], AnyEvent]:
     """Made when it is first used: who only reads journals needs none, and it takes milliseconds."""
     return msgspec.json.Decoder(AnyEvent).decode
