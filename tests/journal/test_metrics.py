@@ -135,13 +135,19 @@ def test_G17_refused_loops_and_suppressed_steps_are_counted() -> None:
     """loop_budget_hits{step,scope} and suppressed{step}; another budget's refusal is no loop."""
     decisions = (
         Refused("again", "list#1[2]", "work", "max_loops", 10, 10),
+        Refused("again", "", "work", "run_loops", 50, 50),
         Refused("again", "", "work", "max_runs", 50, 50),
+        Refused("", "", "", "budget.tokens", 101, 100),
         Skipped("pay", "", "suppressed", "check"),
     )
     meter = Meter()
     meter.see(Glimpse(1, Moment(), decisions))
     found = {metric.family.name: metric.samples for metric in meter.metrics(About("r", "w", "", "GO", 1.0))}
-    assert found["gonogo_loop_budget_hits_total"] == (Sample(("again", "list#1[2]"), 1),)
+    assert found["gonogo_loop_budget_hits_total"] == (
+        Sample(("again", "list#1[2]"), 1),
+        Sample(("again", ""), 1),
+    )
+    assert found["gonogo_run_budget_breaches_total"] == (Sample(("tokens",), 1),)
     assert found["gonogo_suppressed_total"] == (Sample(("pay",), 1),)
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 from tests.report.conftest import Reporting
 
+from gonogo.app import Options, Start, loads, start_run, view_run
+from gonogo.core.plan import Budget
+from gonogo.journal.memory import MemoryRuns
 from gonogo.report.faults import LINES_MAX
 from gonogo.report.formats import render
 from gonogo.report.layout import Style
+from gonogo.report.report import Report, report_of
 
 MENDED = """
 get:
@@ -66,3 +73,71 @@ def test_a_message_cannot_break_out_of_its_line(reporting: Reporting) -> None:
     report = reporting(steps)
     assert all("\n" not in told and "\x1b" not in told for told in report.faults)
     assert "\n::error::two" not in render(report, "github", Style())
+
+
+DEPLOYMENT = """version: "1.0"
+steps:
+  switch: { type: command, mutates: true, exec: "echo 1" }
+  check: { type: script, depends_on: switch, content: return 1, guarantee: "false" }
+  back: { type: command, start: routed, exec: EXEC }
+"""
+
+
+def deployed(undoing: str = "echo undone") -> Report:
+    """A run that fails after something was done, which `back` undoes by a command."""
+    plan = loads(DEPLOYMENT.replace("EXEC", undoing)).plan
+    undoable = replace(plan.steps["switch"], compensate="back")
+    return ran(replace(plan, steps={**plan.steps, "switch": undoable}))
+
+
+def ran(plan: Any) -> Report:
+    """The report of a plan's run."""
+    options = Options(runs=MemoryRuns())
+    return report_of(view_run(start_run(plan, Start(), options).run_id, options)[0])
+
+
+@pytest.mark.parametrize("name", ["table", "markdown", "github"])
+def test_what_was_undone_is_told(name: str) -> None:
+    """Which step's doing, and by which step."""
+    told = render(deployed(), name, Style())
+    assert "switch: undone by back" in told.replace("\\", "")
+
+
+def test_what_could_not_be_undone_is_told_with_the_reason() -> None:
+    """Somebody has to do it by hand."""
+    [told] = deployed("echo locked >&2; exit 1").faults
+    assert told == "switch: not undone, back failed: locked"
+
+
+def test_what_was_undone_is_in_the_json_report() -> None:
+    """As data, and as an event that says which fault it was for."""
+    whole = deployed().as_json()
+    assert whole["undone"] == [{"step": "switch", "scope": "", "by": "back", "outcome": "passed"}]
+    last = whole["fault_events"][-1]
+    assert (last["event"], last["step"], last["fault"]) == ("fault.compensated", "switch", 1)
+    assert whole["metrics"]["gonogo_compensations_total"] == [
+        {"labels": {"step": "switch", "outcome": "passed"}, "value": 1}
+    ]
+
+
+STEPS = """version: "1.0"
+max_parallelism: 1
+steps:
+  one: { type: noop }
+  two: { type: noop, depends_on: one }
+  three: { type: noop, depends_on: two }
+"""
+
+
+def test_a_run_that_its_budget_stopped_says_which() -> None:
+    """In the verdict's line, at what didn't run, among the issues, and as data."""
+    report = ran(replace(loads(STEPS).plan, budget=Budget(calls=2)))
+    table = render(report, "table", Style())
+    assert "NO-GO because the run has used 2 calls of its budget of 2 (calls)" in table
+    assert "skipped: the run's budget is used up" in table
+    assert "[budget/calls_exceeded]" in table
+    whole = report.as_json()
+    assert whole["budgets"]["run"] == {"calls": {"allowed": 2, "used": 2}}
+    assert whole["metrics"]["gonogo_run_budget_breaches_total"] == [
+        {"labels": {"budget": "calls"}, "value": 1}
+    ]

@@ -63,6 +63,7 @@ def test_json_has_the_shape_of_the_contract(reporting: Reporting) -> None:
         "faults",
         "budgets",
         "fault_events",
+        "undone",
         "metrics",
     } <= whole.keys()
     assert list(whole["steps"]) == ["good", "bad", "after", "soft", "list", "each"]

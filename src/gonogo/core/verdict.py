@@ -99,7 +99,8 @@ def _check_all_done(state: State, unfinished: list[Node]) -> None:
 def failures(state: State) -> list[str]:
     """What makes the run NO-GO: steps whose latest outcome is an untolerated failure, breaches, an early stop."""
     found = {node.step: None for node in state.all_nodes() if is_failure(state, node)}
-    found.update((step or "plan", None) for step, _ in state.breaches)
+    of_the_run = "budget" if state.stopping == "budget" else "plan"
+    found.update((step or of_the_run, None) for step, _ in state.breaches)
     if state.stopping in ("cancelled", "cancelled_hard"):
         found["cancelled"] = None
     elif state.stopping == "budget":

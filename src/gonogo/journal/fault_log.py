@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gonogo.core import decisions as d
-from gonogo.core.faults import Fault
 from gonogo.journal.glimpse import Glimpse
 from gonogo.journal.records import Record
 from gonogo.journal.story import Line, story
@@ -33,7 +32,7 @@ class FaultStory:
     """A fault of a step in a scope. It begins with `kind`, class and rule; `message` is that of the failure then.
 
     `turns` are its events in order: detected, isolated, attempts at recovery, exactly one end once it is over, then
-    what followed from it (escalated, compensated).
+    whom it was escalated to.
     """
 
     number: int
@@ -81,56 +80,51 @@ def lines_of(fault: FaultStory, records: Iterable[Record]) -> list[Line]:
 
 
 class FaultLog:
-    """Gathers the faults of a run, record by record."""
+    """Gathers the faults of a run, record by record, and what was undone because of them."""
 
     def __init__(self) -> None:
         self.stories: dict[int, FaultStory] = {}
-        self._happened: list[tuple[FaultStory, FaultTurn]] = []
-        self._failed: tuple[str, str, Fault] | None = None
+        self.undone: list[d.Undone] = []
+        self._happened: list[tuple[Glimpse, d.FaultEvent]] = []
+        self._failed: d.Ended | None = None
 
     def ended(self, decision: d.Ended) -> None:
         """A failure: the event that tells of it comes right after it."""
-        if decision.fault is not None:
-            self._failed = (decision.step, decision.scope, decision.fault)
+        self._failed = decision
 
     def happened(self, event: d.FaultEvent, glimpse: Glimpse) -> None:
-        """An event of a fault, the first of which makes its story."""
-        story = self.stories.get(event.fault)
-        if story is None:
-            story = self.stories[event.fault] = FaultStory(
-                event.fault,
-                event.step,
-                event.scope,
-                event.kind,
-                event.fault_class,
-                event.rule_id,
-                self._message(event),
-            )
-        turn = FaultTurn(glimpse.seq, glimpse.event.at, event.event, event.attempt, event.detail)
-        story.turns.append(turn)
-        self._happened.append((story, turn))
+        """An event of a fault; `detected` begins its story. What was compensated may be another step's doing."""
+        self._happened.append((glimpse, event))
+        if event.event == "detected":
+            self.stories[event.fault] = self._story(event)
+        if event.event != "compensated" and event.fault in self.stories:
+            turn = FaultTurn(glimpse.seq, glimpse.event.at, event.event, event.attempt, event.detail)
+            self.stories[event.fault].turns.append(turn)
 
-    def _message(self, event: d.FaultEvent) -> str:
-        if self._failed is None or self._failed[:2] != (event.step, event.scope):
-            return ""
-        return self._failed[2].message
+    def _story(self, event: d.FaultEvent) -> FaultStory:
+        failed = self._failed
+        told = failed is not None and (failed.step, failed.scope) == (event.step, event.scope)
+        message = failed.fault.message if told and failed is not None and failed.fault is not None else ""
+        return FaultStory(
+            event.fault, event.step, event.scope, event.kind, event.fault_class, event.rule_id, message
+        )
 
     def as_json(self, run_id: str, started_at_ms: int) -> list[dict[str, Any]]:
         """Every event in the order they happened, as plain data; `ts` is Unix time in seconds."""
         return [
             {
-                "event": f"fault.{turn.event}",
-                "fault": story.number,
-                "seq": turn.seq,
-                "ts": round(started_at_ms / 1000 + turn.at_s, 3),
+                "event": f"fault.{event.event}",
+                "fault": event.fault,
+                "seq": glimpse.seq,
+                "ts": round(started_at_ms / 1000 + glimpse.event.at, 3),
                 "run_id": run_id,
-                "step": story.step,
-                "scope": story.scope,
-                "attempt": turn.attempt,
-                "kind": story.kind,
-                "class": story.fault_class,
-                "rule_id": story.rule_id,
-                "detail": turn.detail,
+                "step": event.step,
+                "scope": event.scope,
+                "attempt": event.attempt,
+                "kind": event.kind,
+                "class": event.fault_class,
+                "rule_id": event.rule_id,
+                "detail": event.detail,
             }
-            for story, turn in self._happened
+            for glimpse, event in self._happened
         ]

@@ -21,6 +21,7 @@ __all__ = ["Glimpse", "glimpse_decoder", "glimpses_of"]
 
 _KEPT = (
     d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged, d.Held, d.Doubted, d.FaultEvent,
+    d.Undone,
 )  # fmt: skip
 _CALL_FAILED = str(CallFailed.__struct_config__.tag)
 

@@ -83,6 +83,16 @@ _VIOLATIONS = Family(
 _LOOPS = Family(
     "gonogo_loop_budget_hits_total", "Routes that a loop budget refused, by scope.", ("step", "scope")
 )
+_BREACHES = Family(
+    "gonogo_run_budget_breaches_total",
+    "Times the run's own budget said no, by what ran out: time_s, calls, retries, tokens or money.",
+    ("budget",),
+)
+_UNDONE = Family(
+    "gonogo_compensations_total",
+    "Successes that were to be undone at the end, by the outcome of the step that undoes them.",
+    ("step", "outcome"),
+)
 _HOLDS = Family(
     "gonogo_holds_total",
     "Waits for a person: for an answer, or for a word on a call in doubt.",
@@ -106,11 +116,14 @@ _INFO = Family(
 
 FAMILIES = (
     _INFO, _RUN_SECONDS, _RUNS, _SECONDS, _CALLS, _RETRIES, _FAULTS, _EVENTS, _VIOLATIONS, _LOOPS, _SKIPS,
-    _SUPPRESSED, _HOLDS,
+    _SUPPRESSED, _BREACHES, _UNDONE, _HOLDS,
 )  # fmt: skip
 """Every family, in the order in which they are told."""
 
-_LOOP_LIMITS = frozenset({"max_loops"})
+LOOP_LIMITS = frozenset({"max_loops", "run_loops"})
+"""Names of the budgets that bound loops: of a scope, and of the whole run."""
+RUN_BUDGET = "budget."
+"""How the names of the run's own budgets begin."""
 _CONTRACTS = frozenset({"assume", "guarantee"})
 _SCHEMA_RULE = "contract/schema_validation_failed"
 
@@ -203,12 +216,18 @@ class Meter:
 
     def refused(self, decision: d.Refused) -> None:
         """A budget's no."""
-        if decision.limit in _LOOP_LIMITS:
+        if decision.limit in LOOP_LIMITS:
             self._add(_LOOPS, decision.step, decision.scope)
+        elif decision.limit.startswith(RUN_BUDGET):
+            self._add(_BREACHES, decision.limit.removeprefix(RUN_BUDGET))
 
     def fault(self, decision: d.FaultEvent) -> None:
         """A turn in a fault's life."""
         self._add(_EVENTS, decision.step, decision.event)
+
+    def undone(self, decision: d.Undone) -> None:
+        """An undoing, well or not."""
+        self._add(_UNDONE, decision.step, decision.outcome)
 
     def held(self, decision: d.Held) -> None:
         """A wait for an answer."""
@@ -235,6 +254,7 @@ _COUNT: MappingProxyType[type, Callable[[Meter, Any], None]] = MappingProxyType(
         d.Judged: Meter.judged,
         d.Refused: Meter.refused,
         d.FaultEvent: Meter.fault,
+        d.Undone: Meter.undone,
         d.Held: Meter.held,
         d.Doubted: Meter.doubted,
     }

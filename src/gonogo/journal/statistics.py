@@ -11,6 +11,7 @@ from msgspec import UNSET
 from gonogo.core.state import Node, State
 from gonogo.journal.counts import milliseconds
 from gonogo.journal.lazily import Elements
+from gonogo.journal.metrics import LOOP_LIMITS
 from gonogo.journal.steps import StepView
 from gonogo.journal.tally import Count, Tally
 
@@ -37,7 +38,7 @@ def statistics_of(state: State, steps: Mapping[str, StepView], tally: Tally) -> 
         "retries": sum(count.retries for count in tally.counts.values()),
         "transientFailures": classes.count("transient"),
         "logicalFailures": classes.count("logical"),
-        "loopBudgetHits": sum(refusal.limit == "max_loops" for refusal in tally.refusals),
+        "loopBudgetHits": sum(refusal.limit in LOOP_LIMITS for refusal in tally.refusals),
         "suppressed": tally.suppressed,
         "checks": Elements(lambda: _checks(state, steps, tally)),
     }

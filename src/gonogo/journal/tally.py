@@ -64,6 +64,9 @@ class Tally:
             self.faults.append((decision, decision.fault, attempt))
             self.fault_log.ended(decision)
 
+    def _undone(self, decision: d.Undone, glimpse: Glimpse) -> None:
+        self.fault_log.undone.append(decision)
+
     def _fault(self, decision: d.FaultEvent, glimpse: Glimpse) -> None:
         self.fault_log.happened(decision, glimpse)
 
@@ -109,5 +112,6 @@ _COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingP
         d.Refused: Tally._refused,
         d.Judged: Tally._judged,
         d.FaultEvent: Tally._fault,
+        d.Undone: Tally._undone,
     }
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gonogo.core import lifecycle as life
+from gonogo.core.decisions import Undone
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Plan
 from gonogo.core.state import Node, State
@@ -109,6 +110,13 @@ class RunView:
         return tuple(self.counts.tally.fault_log.stories.values()) if self.state.last_fault else ()
 
     @property
+    def undone(self) -> tuple[Undone, ...]:
+        """What was undone at the end, the first first, or wasn't. Where nothing can be, the records aren't read."""
+        if self.verdict != "NO-GO" or all(step.compensate is None for step in self.plan.steps.values()):
+            return ()
+        return tuple(self.counts.tally.fault_log.undone)
+
+    @property
     def budgets(self) -> dict[str, Any]:
         """What of each limit was used, and every refusal."""
         return _budgets(self.state, self.counts.tally)
@@ -138,6 +146,7 @@ class RunView:
         yield "statistics", Members(statistics.items)
         yield "faults", Elements(lambda: _faults(self.state, self.counts.tally))
         yield "fault_events", self.counts.tally.fault_log.as_json(self.run_id, self.started_at_ms)
+        yield "undone", [_undone(one) for one in self.undone]
         yield "budgets", self.budgets
         yield "metrics", as_json(self.metrics)
 
@@ -221,6 +230,7 @@ def _budgets(state: State, tally: Tally) -> dict[str, Any]:
         "max_loops": {"allowed": limits.max_loops, "used": dict(state.loops)},
         "max_runs": {"allowed": limits.max_runs},
         "max_parallelism": {"allowed": limits.max_parallelism},
+        "run": _run_budget(state),
         "refused": [
             {
                 "step": refusal.step,
@@ -233,6 +243,27 @@ def _budgets(state: State, tally: Tally) -> dict[str, Any]:
             for refusal in tally.refusals
         ],
     }
+
+
+def _run_budget(state: State) -> dict[str, Any]:
+    """What of the run's own budget was used, of what has a limit."""
+    spent = state.spent
+    since = state.at - state.active_since if state.budget_timer is not None else 0.0
+    used = {
+        "time_s": round(spent.time_s + since, 6),
+        "calls": spent.calls,
+        "retries": spent.retries,
+        "tokens": spent.tokens,
+        "money": spent.money,
+    }
+    allowed = msgspec.structs.asdict(state.graph.plan.budget)
+    return {
+        name: {"allowed": allowed[name], "used": used[name]} for name in used if allowed[name] is not None
+    }
+
+
+def _undone(one: Undone) -> dict[str, Any]:
+    return {"step": one.step, "scope": one.scope, "by": one.by, "outcome": one.outcome}
 
 
 def waiting_in(state: State) -> tuple[Waiting, ...]:

@@ -1,10 +1,13 @@
-"""What became of the faults of a run, in a line each: attempts, what was kept from harm, who was told, the end."""
+"""What became of the faults of a run, in a line each: what was tried, what was kept from harm, who was told, the end.
+Then what was undone because of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gonogo.core.decisions import Undone
 from gonogo.journal.fault_log import FaultStory
 from gonogo.journal.view import RunView
 from gonogo.report.layout import brief, count
@@ -15,16 +18,29 @@ NAMES_MAX = 5
 
 
 def fault_lines(view: RunView) -> tuple[str, ...]:
-    """A line for each fault with a story: one that was only detected and kept from its dependents is told by its step's
-    row already.
+    """A line for each fault with a story (one that was only detected and kept from its dependents is told by its step's
+    row already), then a line for each success that was to be undone.
     """
     told = [sentence(story) for story in view.fault_stories if _has_a_story(story)]
-    more = len(told) - LINES_MAX
+    undone = [_undone(one, view) for one in view.undone]
+    return (*_first(told, "fault"), *_first(undone, "undoing"))
+
+
+def _first(lines: list[str], noun: str) -> list[str]:
+    more = len(lines) - LINES_MAX
     return (
-        (*told[:LINES_MAX], f"{count(more, 'more fault')} (--format json has all)")
-        if more > 0
-        else tuple(told)
+        [*lines[:LINES_MAX], f"{count(more, f'more {noun}')} (--format json has all)"] if more > 0 else lines
     )
+
+
+def _undone(one: Undone, view: RunView) -> str:
+    """`switch: undone by switch-back`, or that it wasn't."""
+    place = f"{one.step}@{one.scope}" if one.scope else one.step
+    if one.outcome == "passed":
+        return f"{place}: undone by {one.by}"
+    step = view.steps.get(one.by)
+    why = f": {brief(step.fault.message, MESSAGE_MAX)}" if step is not None and step.fault is not None else ""
+    return f"{place}: not undone, {one.by} {one.outcome.replace('_', ' ')}{why}"
 
 
 def sentence(story: FaultStory) -> str:
@@ -71,8 +87,6 @@ def _kept_back(story: FaultStory) -> Iterator[str]:
 def _afterwards(story: FaultStory) -> Iterator[str]:
     for detail in story.details("escalated"):
         yield f"escalated to {detail.get('step', '')}".rstrip()
-    for detail in story.details("compensated"):
-        yield f"undone by {detail.get('step', '')}".removesuffix("by ").rstrip()
 
 
 def _names(detail: Mapping[str, Any], key: str) -> list[str]:

@@ -22,6 +22,7 @@ _STOPS = MappingProxyType(
     {
         "fail_fast": "the run stops at the first failure (fail_fast)",
         "halted": "the run was halted",
+        "budget": "the run's budget is used up",
         "cancelled": "the run was cancelled",
         "cancelled_hard": "the run was cancelled",
     }

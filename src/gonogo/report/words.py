@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from gonogo.journal.view import ItemView, RunView, StepView, Waiting
 from gonogo.report.layout import brief, count
@@ -13,6 +14,8 @@ from gonogo.report.why import Why
 MESSAGE_MAX = 300
 NAMES_MAX = 5
 ITEM_MAX = 60
+_OF_THE_RUN = MappingProxyType({"budget": "the run's budget", "plan": "the plan"})
+"""What isn't a step among the causes of a NO-GO."""
 
 
 def note(step: StepView, why: Why | None) -> str:
@@ -102,15 +105,16 @@ def _no_go(view: RunView, whys: Mapping[str, Why]) -> str:
     if not causes:
         return ""
     told = _one_cause(view, whys, causes[0])
-    others = [
-        cause for cause in causes[1:] if cause != "cancelled"
-    ]  # a step that was cancelled says it already
+    # A step that was cancelled says it already.
+    others = [_OF_THE_RUN.get(cause, cause) for cause in causes[1:] if cause != "cancelled"]
     return f"because {told}" + (f"; also {_listed(others)}" if others else "")
 
 
 def _one_cause(view: RunView, whys: Mapping[str, Why], name: str) -> str:
     if name == "cancelled":
         return "it was cancelled"
+    if name == "budget":
+        return _budget(view)
     step = view.steps.get(name)
     if step is None:
         messages = [issue.message for issue in view.issues]
@@ -125,6 +129,12 @@ def _one_cause(view: RunView, whys: Mapping[str, Why], name: str) -> str:
         return f"{name} was skipped: {why.text}" if why else f"{name} was skipped"
     own = [issue.message for issue in (*view.issues, *step.issues) if issue.check_name in (name, None)]
     return f"of {name}" + (f": {brief(own[-1], MESSAGE_MAX)}" if own else "")
+
+
+def _budget(view: RunView) -> str:
+    """What ran out, as the issue says it that stopped the run."""
+    messages = [issue.message for issue in view.issues if issue.rule_id.startswith("budget/")]
+    return messages[-1] if messages else "its budget is used up"
 
 
 def _hold(view: RunView) -> str:
