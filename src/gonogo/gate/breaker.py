@@ -107,7 +107,7 @@ class Admission(Struct, frozen=True, omit_defaults=True):
 
 
 CLOSED = BreakerRecord()
-_ADMITTED = Admission(admitted=True)
+ADMITTED = Admission(admitted=True)
 
 
 def admit(
@@ -125,10 +125,15 @@ def admit(
     if now_s < record.rests_until_s and not force:
         return record, Admission(False, "resting", record.rests_until_s)
     if record.state == "closed":
-        return record, _ADMITTED
+        return record, ADMITTED
     if record.state == "open" and now_s < record.open_until_s and not force:
         return record, Admission(False, "open", record.open_until_s)
     return _probe(policy, record, now_s, Lease(owner, now_s + lease_s))
+
+
+def is_clean(record: BreakerRecord) -> bool:
+    """Whether it lets everybody through, whatever the time."""
+    return record.state == "closed" and record.isolation is None and not record.rests_until_s
 
 
 def _probe(

@@ -29,40 +29,13 @@ ONE = Amounts(1)
 _ATTEMPTS = (NOTHING, ONE)
 
 
-class _Sum:
-    """Amounts that change; owned by one purse, guarded by its lock."""
-
-    __slots__ = ("attempts", "cost_usd", "tokens")
-
-    def __init__(self) -> None:
-        self.attempts = 0
-        self.tokens = 0
-        self.cost_usd = 0.0
-
-    def add(self, amounts: Amounts, sign: int = 1) -> None:
-        """Add, or take away."""
-        self.attempts += sign * amounts.attempts
-        self.tokens += sign * amounts.tokens
-        self.cost_usd += sign * amounts.cost_usd
-
-    def as_amounts(self) -> Amounts:
-        """What it is now; money without the dust of adding fractions."""
-        return Amounts(self.attempts, self.tokens, round(self.cost_usd, 9))
-
-
 class Purse:
     """What may be used up together. A limit of None is no limit; `until_at` is when its time is up (monotonic)."""
 
     __slots__ = (
-        "_lock",
-        "_reserved",
-        "_spent",
-        "attempts_max",
-        "cost_usd_max",
-        "parent",
-        "tokens_max",
-        "until_at",
-    )
+        "_kept_attempts", "_kept_tokens", "_kept_usd", "_lock", "_spent_attempts", "_spent_tokens", "_spent_usd",
+        "attempts_max", "cost_usd_max", "parent", "tokens_max", "until_at",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -78,20 +51,20 @@ class Purse:
         self.cost_usd_max = cost_usd_max
         self.until_at = until_at
         self.parent = parent
-        self._spent = _Sum()
-        self._reserved = _Sum()
+        self._spent_attempts = self._spent_tokens = self._kept_attempts = self._kept_tokens = 0
+        self._spent_usd = self._kept_usd = 0.0
         # One lock for a whole family, so that a reservation is all or nothing.
         self._lock: threading.Lock = parent._lock if parent is not None else threading.Lock()
 
     @property
     def spent(self) -> Amounts:
         """What is gone."""
-        return self._spent.as_amounts()
+        return Amounts(self._spent_attempts, self._spent_tokens, round(self._spent_usd, 9))
 
     @property
     def reserved(self) -> Amounts:
         """What is set aside for attempts under way."""
-        return self._reserved.as_amounts()
+        return Amounts(self._kept_attempts, self._kept_tokens, round(self._kept_usd, 9))
 
     def reserve(self, amounts: Amounts) -> str | None:
         """Set aside here and in every purse above; or say what is short, and set nothing aside."""
@@ -104,7 +77,9 @@ class Purse:
                 purse = purse.parent
             purse = self
             while purse is not None:
-                purse._reserved.add(amounts)
+                purse._kept_attempts += amounts.attempts
+                purse._kept_tokens += amounts.tokens
+                purse._kept_usd += amounts.cost_usd
                 purse = purse.parent
         return None
 
@@ -113,8 +88,12 @@ class Purse:
         with self._lock:
             purse: Purse | None = self
             while purse is not None:
-                purse._reserved.add(reserved, -1)
-                purse._spent.add(spent)
+                purse._kept_attempts -= reserved.attempts
+                purse._kept_tokens -= reserved.tokens
+                purse._kept_usd -= reserved.cost_usd
+                purse._spent_attempts += spent.attempts
+                purse._spent_tokens += spent.tokens
+                purse._spent_usd += spent.cost_usd
                 purse = purse.parent
 
     def deadline(self) -> float | None:
@@ -124,15 +103,14 @@ class Purse:
         return min(times, default=None)
 
     def _short(self, wanted: Amounts) -> str | None:
-        spent, reserved = self._spent, self._reserved
-        attempts = spent.attempts + reserved.attempts + wanted.attempts
+        attempts = self._spent_attempts + self._kept_attempts + wanted.attempts
         if self.attempts_max is not None and wanted.attempts and attempts > self.attempts_max:
             return f"attempts: {attempts} would pass the budget of {self.attempts_max}"
-        tokens = spent.tokens + reserved.tokens + wanted.tokens
+        tokens = self._spent_tokens + self._kept_tokens + wanted.tokens
         if self.tokens_max is not None and _passes(tokens, wanted.tokens, self.tokens_max):
             return f"tokens: {tokens} would pass the budget of {self.tokens_max}"
         if self.cost_usd_max is not None:
-            cost_usd = spent.cost_usd + reserved.cost_usd + wanted.cost_usd
+            cost_usd = self._spent_usd + self._kept_usd + wanted.cost_usd
             if _passes(cost_usd, wanted.cost_usd, self.cost_usd_max + _TINY_USD):
                 return f"cost: ${cost_usd:.4f} would pass the budget of ${self.cost_usd_max:.4f}"
         return None

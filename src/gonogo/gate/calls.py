@@ -110,7 +110,7 @@ class Call:
             gate.unfit(step),
             gate.first(now),
             deadline_at,
-            round(gate.clock.wall() * 1000),
+            int(gate.clock.wall() * 1000),
             step.carried,
         )
 

@@ -100,7 +100,7 @@ class State:
 
     def offset_ms(self, at: float) -> float:
         """Milliseconds since the call's start, to the microsecond."""
-        return round((at - self.start_at) * 1000, 3)
+        return int((at - self.start_at) * 1e6 + 0.5) / 1000
 
     def budget(self, at: float) -> Budget:
         """How much of the bounds is used."""
