@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import UNSET
 from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, step
 from tests.core.test_fault_events import told
 
@@ -36,6 +37,12 @@ def test_G_12_what_was_done_is_undone_the_latest_first() -> None:
     }
     assert script.verdict == "NO-GO"
     assert script.state.undone == {("pay", ""): "refund", ("book", ""): "unbook"}
+
+
+def test_G_12_what_gave_no_output_is_undone_too() -> None:
+    """G12: the undoing is told null, which can be written down."""
+    script = Script(booking(), calls={"book": UNSET, "last": LOGICAL})
+    assert script.node("unbook").arguments["output"] is None
 
 
 def test_G_12_a_run_that_is_go_keeps_what_it_did() -> None:

@@ -6,6 +6,8 @@ which it was done. An undoing that fails is a failure of its own; the others go 
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from gonogo.core import decisions as d
 from gonogo.core import fault_events
 from gonogo.core.state import State, Undoable
@@ -37,7 +39,8 @@ def go_on(turn: Turn) -> bool:
 
 def _begin(turn: Turn, done: Undoable) -> None:
     undoer = turn.graph.steps[done.step].compensate or ""
-    arguments = {"step": done.step, "scope": done.scope, "output": done.output, "inputs": done.inputs}
+    output = None if done.output is UNSET else done.output
+    arguments = {"step": done.step, "scope": done.scope, "output": output, "inputs": done.inputs}
     members = ((undoer, done.scope),)
     turn.decide(
         d.Routed(
