@@ -194,7 +194,7 @@ class Provider:
     `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`: what
     a call with this config does outside; None means it can't be known and counts as repeatable
     ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
-    host only backs it up. `inline`: `run` never waits for anything, so that no task is needed for it.
+    host only backs it up. `inline`: `run` waits for nothing but `context.evaluate`, so that no task is needed for it.
     `needs_names`: False when `call.names` is never read, so that the host need not build it.
     """
 

@@ -8,7 +8,7 @@ from tests.core.script import block, plan, step
 
 from gonogo.core import scope as sc
 from gonogo.core.graph import Graph, cycle, topological
-from gonogo.core.memory import apply_operation
+from gonogo.core.memory import apply_operation, show
 from gonogo.expressions.results import MemoryOp
 
 names = st.text("abc-._ é", min_size=1, max_size=6)
@@ -57,6 +57,17 @@ def test_memory_values_are_replaced_never_changed() -> None:
     held = memory["default"]["l"]
     apply_operation(memory, MemoryOp("append", "l", 2))
     assert held == [1]
+
+
+def test_memory_that_was_shown_is_not_sent_again_unless_it_changed() -> None:
+    """The sandbox knows values by their identity: an unchanged namespace stays the same object."""
+    memory: dict[str, dict[str, object]] = {}
+    apply_operation(memory, MemoryOp("set", "k", 1))
+    first = show(memory)["default"]
+    apply_operation(memory, MemoryOp("set", "k", 1, "other"))
+    assert show(memory)["default"] is first
+    apply_operation(memory, MemoryOp("set", "k", 2))
+    assert (first, show(memory)["default"]) == ({"k": 1}, {"k": 2})
 
 
 def test_the_graph_knows_fans_levels_and_members() -> None:

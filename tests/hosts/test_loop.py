@@ -27,7 +27,7 @@ def test_an_evaluation_that_breaks_is_a_bug_and_no_bare_exception(
     go: Go, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Law 4: what isn't expected stops the run with its story; those who embed gonogo catch one base class."""
-    monkeypatch.setattr(sandbox.Sandbox, "evaluate_async", broken)
+    monkeypatch.setattr(sandbox.Sandbox, "begin", broken)
     with pytest.raises(Bug, match="the engine failed: RuntimeError: odd"):
         go("steps:\n  a: {type: noop, if: 'event'}\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gonogo.expressions.results import MemoryOp
@@ -9,20 +10,47 @@ from gonogo.expressions.results import MemoryOp
 DEFAULT = "default"
 
 
+class Space(dict[str, Any]):
+    """The entries of one namespace. Once `shown` to a reader it isn't changed any more; a change makes another."""
+
+    __slots__ = ("shown",)
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        super().__init__(entries)
+        self.shown = False
+
+
+def show(memory: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Memory as expressions get it. What has not changed since the last time is the same object."""
+    for space in memory.values():
+        if type(space) is Space:
+            space.shown = True
+    return {**memory, "$namespace": DEFAULT}
+
+
 def apply_operation(memory: dict[str, dict[str, Any]], operation: MemoryOp) -> Any:
     """Change `memory`; returns the operation's result (spec E.4). Values are replaced, never changed in place."""
     if operation.op == "clear" and operation.namespace is None:
         memory.clear()
         return None
-    space = memory.setdefault(operation.namespace or DEFAULT, {})
-    key = operation.key or ""
+    name = operation.namespace or DEFAULT
     if operation.op == "clear":
-        space.clear()
+        memory[name] = Space({})
         return None
+    space = _changeable(memory, name)
+    key = operation.key or ""
     if operation.op == "delete":
         return space.pop(key, _MISSING) is not _MISSING
     space[key] = _changed(space.get(key, _MISSING), operation)
     return space[key]
+
+
+def _changeable(memory: dict[str, dict[str, Any]], name: str) -> Space:
+    """A namespace nobody was shown yet: mostly the one that is there."""
+    space = memory.get(name, {})
+    if type(space) is not Space or space.shown:
+        space = memory[name] = Space(space)
+    return space
 
 
 class _Missing:

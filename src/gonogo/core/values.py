@@ -15,7 +15,7 @@ from gonogo.core.dependencies import any_failed, resolve
 from gonogo.core.events import CallDone
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Issue, as_names
-from gonogo.core.memory import DEFAULT
+from gonogo.core.memory import show
 from gonogo.core.reruns import item_of
 from gonogo.core.scope import index_of, parents, prefix
 from gonogo.core.state import Node, State
@@ -230,7 +230,7 @@ COMPUTE: dict[str, Callable[[Names], Any]] = {
     "outputs_wave": lambda names: Outputs(names, _wave),
     "event": _event,
     "env": lambda names: names.state.env,
-    "memory": lambda names: {**{k: dict(v) for k, v in names.state.memory.items()}, "$namespace": DEFAULT},
+    "memory": lambda names: show(names.state.memory),
     "pr": _context("pr"),
     "files": _context("files", []),
     "filesChanged": _context("filesChanged", []),

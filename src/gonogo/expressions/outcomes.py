@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import msgspec
 
@@ -12,8 +13,8 @@ from gonogo.expressions.results import Failure, MemoryOp, Result, Value
 from gonogo.expressions.shape import Shape
 
 BOOTSTRAP_LINE = 100_000
-TRUE = Value(value=True)
-FALSE = Value(value=False)
+ANSWERS = MappingProxyType({"t": Value(value=True), "f": Value(value=False)})
+"""What most runs come to: a condition without effects."""
 MEMORY = "the expression used up its memory; make it build less"
 _PLACE = re.compile(r"<input>:(\d{1,9}):(\d{1,9})")
 _CHAIN = re.compile(r"[\w$]+(?:\??\.[\w$]+|\[(?:\d+|'[^'\n]*'|\"[^\"\n]*\")\])*")
@@ -30,10 +31,8 @@ class Needs:
 
 def outcome(text: str, source: str, shape: Shape, limit_s: float) -> Result | Needs:
     """What a run came to; raises ValueError for text the child's own code would never write."""
-    if text == "t":
-        return TRUE
-    if text == "f":
-        return FALSE
+    if text in ANSWERS:
+        return ANSWERS[text]
     if text.startswith("!"):
         return _stopped(text[1:], source, shape, limit_s)
     said = decode_value(text)

@@ -18,7 +18,7 @@ from gonogo.errors import Bug, SandboxError
 from gonogo.expressions.batch import Batch, Conversation, Frame
 from gonogo.expressions.compiled import Compiled, Functions
 from gonogo.expressions.names import Kind
-from gonogo.expressions.outcomes import Needs, limit_failure, outcome, syntax_failure
+from gonogo.expressions.outcomes import ANSWERS, Needs, limit_failure, outcome, syntax_failure
 from gonogo.expressions.process import ENGINE_IS_WRONG, Child, Died, Reply
 from gonogo.expressions.request import Limits, Pending, Request, spec_of
 from gonogo.expressions.results import Failure, MemoryOp, Result, Value
@@ -265,6 +265,8 @@ class Sandbox:
             compiled = each.compiled
             if compiled.failure is not None:
                 results[each.index] = compiled.failure
+            elif text in ANSWERS:
+                results[each.index] = ANSWERS[text]
             elif text:
                 try:
                     result = outcome(text, compiled.source, compiled.shape, each.request.limit_s)

@@ -7,8 +7,10 @@ What the outcome means is the core's business.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import nullcontext
+from functools import partial
+from typing import Any
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallFailed, CancelAsked
@@ -17,6 +19,7 @@ from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.errors import GonogoError
 from gonogo.hosts.clock import RunClock
+from gonogo.hosts.evaluation import Answer
 from gonogo.hosts.outcomes import Outcomes, bug_in
 from gonogo.hosts.prepare import Card, Preparation, Prepared, Unprepared
 from gonogo.provider import Context, Outcome
@@ -30,14 +33,18 @@ CONTAINER = "workflow"
 
 
 class Flight:
-    """One call under way. `begun`: its task runs; `called`: its provider does; `ending`: why its task was cancelled."""
+    """One call under way: in a task of its own, or `running` without one between the answers of the sandbox.
 
-    __slots__ = ("alarm", "begun", "called", "command", "ending", "limit_s", "step", "task")
+    `begun`: its task runs; `called`: its provider does; `ending`: why it was told to end.
+    """
+
+    __slots__ = ("alarm", "begun", "called", "command", "ending", "limit_s", "running", "step", "task")
 
     def __init__(self, command: StartCall, step: Step) -> None:
         self.command = command
         self.step = step
         self.task: asyncio.Task[None] | None = None
+        self.running: Generator[Any, Any, Outcome] | None = None
         self.alarm: asyncio.TimerHandle | None = None
         self.ending: str | None = None
         self.begun = False
@@ -88,7 +95,7 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - told apart there
             self._land_error(flight, error)
             return
-        if card.provider.inline:
+        if card.provider.inline and self._slots is None:
             self._run_inline(flight, card)
         else:
             flight.task = self._loop.create_task(self._fly(flight, card))
@@ -101,7 +108,10 @@ class Calls:
     def stop(self, call: int) -> None:
         """Tell a call to stop; one that has returned meanwhile stays returned."""
         flight = self._flights.get(call)
-        if flight is None or flight.task is None:
+        if flight is None:
+            return
+        if flight.task is None:
+            self._give_up(flight, "stopped")
             return
         if not flight.begun:
             flight.task.cancel()
@@ -117,27 +127,53 @@ class Calls:
     async def close(self) -> None:
         """End whatever is still under way, without events; the journal says that it was."""
         tasks = [flight.task for flight in self._flights.values() if flight.task is not None]
+        running = [flight.running for flight in self._flights.values() if flight.running is not None]
         self._flights.clear()
+        for each in running:
+            each.close()
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_S)
 
     def _run_inline(self, flight: Flight, card: Card) -> None:
-        """A provider that never waits needs no task, which would cost more than all the rest of a no-op."""
+        """A provider that waits for nothing but the sandbox needs no task, which costs more than all the rest."""
         try:
             prepared = self._preparation.prepare(card, flight.step, flight.command)
             flight.called = True
-            running = card.provider.run(prepared.call, self._context(flight, prepared)).__await__()
-            try:
-                next(running)
-            except StopIteration as ended:
-                self._land(flight, self._event(flight, prepared, ended.value))
-            else:
-                running.close()
-                raise TypeError(f"the type {card.provider.name} is declared inline, but waits")
+            flight.running = card.provider.run(prepared.call, self._context(flight, prepared)).__await__()
+            self._resume(flight, card, prepared)
         except BaseException as error:  # noqa: BLE001 - told apart there
             self._land_error(flight, error)
+
+    def _resume(self, flight: Flight, card: Card, prepared: Prepared) -> None:
+        """Run it up to the next expression it waits for, or to its end."""
+        assert flight.running is not None
+        try:
+            waits_for = next(flight.running)
+            if not isinstance(waits_for, Answer):
+                flight.running.close()
+                raise TypeError(f"the type {card.provider.name} is declared inline, but waits")
+            if flight.alarm is None:
+                self._set_alarm(flight, card, prepared)
+            waits_for.then = partial(self._resume, flight, card, prepared)
+        except StopIteration as ended:
+            self._land_inline(flight, prepared, ended.value)
+        except BaseException as error:  # noqa: BLE001 - told apart there
+            self._land_error(flight, error)
+
+    def _land_inline(self, flight: Flight, prepared: Prepared, outcome: Outcome) -> None:
+        try:
+            self._land(flight, self._event(flight, prepared, outcome))
+        except BaseException as error:  # noqa: BLE001 - told apart there
+            self._land_error(flight, error)
+
+    def _give_up(self, flight: Flight, why: str) -> None:
+        """End a call that has no task."""
+        flight.ending = why
+        if flight.running is not None:
+            flight.running.close()
+        self._land(flight, self._ended(flight))
 
     async def _fly(self, flight: Flight, card: Card) -> None:
         flight.begun = True
@@ -200,7 +236,9 @@ class Calls:
             flight.alarm = self._loop.call_later(wait_s, self._out_of_time, flight)
 
     def _out_of_time(self, flight: Flight) -> None:
-        if flight.ending is None and flight.task is not None:
+        if flight.task is None:
+            self._give_up(flight, "timeout")
+        elif flight.ending is None:
             flight.ending = "timeout"
             flight.task.cancel()
             flight.alarm = self._loop.call_later(STOP_S, self._abandon, flight)

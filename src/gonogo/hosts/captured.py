@@ -16,11 +16,16 @@ from gonogo.expressions.names import ASSOCIATION, PERMISSION_HELPERS, STATUS, ST
 class Captured(Mapping[str, Any]):
     """Names under a reading. What the reading doesn't name is read live."""
 
-    def __init__(self, live: Mapping[str, Any], reading: Reading | None) -> None:
+    __slots__ = ("_frozen", "_live", "_reading", "late")
+
+    def __init__(
+        self, live: Mapping[str, Any], reading: Reading | None, late: frozenset[str] = frozenset()
+    ) -> None:
+        """`late` names stay live until they are taken off it."""
         self._live = live
         self._reading = reading
         self._frozen: dict[str, Any] = {}
-        self.is_frozen = False
+        self.late = late
 
     def __getitem__(self, name: str) -> Any:
         if name in self._frozen:
@@ -34,13 +39,11 @@ class Captured(Mapping[str, Any]):
         return len(self._live)
 
     def freeze(self) -> None:
-        """Copy what is named. The state moves on after this."""
-        if self.is_frozen:
-            return
-        self.is_frozen = True
+        """Copy what is named and wasn't copied before. The state moves on after this."""
         reading = self._reading
         for name in self._live if reading is None else _named(reading):
-            if name in self._live:
+            # Asking whether a live name is there reads it, so that comes last.
+            if name not in self._frozen and name not in self.late and name in self._live:
                 self._frozen[name] = _copied(name, self._live[name], reading)
 
 

@@ -48,7 +48,6 @@ from gonogo.provider import Context
 
 POLL_S = 0.5
 """How often the inbox is looked at for requests of other processes."""
-COMPILED_TOGETHER_MIN = 20
 TURNS_MAX = 32
 """Turns in a row before timers and signals get their turn; steps that never wait bring the next one at once."""
 _RETURNS = (CallDone, CallFailed, CallParked)
@@ -85,18 +84,11 @@ class RunLoop:
         self._mutating: set[int] = set()
         self._must_sync = False
         self._timers: dict[int, asyncio.TimerHandle] = {}
-        self._batches: set[asyncio.Task[None]] = set()
         self._patience: asyncio.TimerHandle | None = None
         self._poll: asyncio.TimerHandle | None = None
 
     def _open_sandbox(self) -> Sandbox:
-        """A sandbox that has compiled the plan's expressions: many in one frame cost a third of one by one."""
-        sandbox = self.around.new_sandbox(self.state.started_at_ms)
-        expressions = self.state.graph.plan.expressions
-        sources = [(each.source, each.kind) for each in expressions if each.kind != "template"]
-        if len(sources) >= COMPILED_TOGETHER_MIN:
-            sandbox.prepare(sources)  # type: ignore[arg-type]
-        return sandbox
+        return self.around.new_sandbox(self.state.started_at_ms)
 
     def post(self, event: AnyEvent) -> None:
         """Something happened; it will be part of the next turn."""
@@ -162,10 +154,6 @@ class RunLoop:
                 timer.cancel()
         self._timers.clear()
         await self._calls.close()
-        for task in self._batches:
-            task.cancel()
-        if self._batches:
-            await asyncio.wait(self._batches, timeout=1.0)
 
     # --- one turn
 
@@ -223,7 +211,7 @@ class RunLoop:
         """Names are taken hold of before the state moves on; the intent of a mutating call must be durable."""
         for command in commands:
             if type(command) is Evaluate:
-                self.evaluations.capture(self.state, command)
+                self.evaluations.ask(self.state, command, self.clock.now, self._answered)
             elif type(command) is StartCall and command.effects == "mutates":
                 self._mutating.add(command.call)
                 self._must_sync = True
@@ -260,6 +248,8 @@ class RunLoop:
                 self._calls.refuse(command)
             else:
                 _PERFORM[type(command)](self, command)
+        if self.evaluations.in_use:
+            self.evaluations.work()
         finished = self.state.finished
         if finished is None:
             if self._patience is not None:
@@ -273,18 +263,14 @@ class RunLoop:
         self._calls.stop(command.call)
 
     def _evaluate(self, command: Evaluate) -> None:
-        task = self._loop.create_task(self._answer(command))
-        self._batches.add(task)
-        task.add_done_callback(self._batches.discard)
+        """It was asked when its names were taken hold of."""
 
-    async def _answer(self, command: Evaluate) -> None:
-        try:
-            event = await self.evaluations.answer(self.state, command, self.clock.now)
-        except Exception as error:  # noqa: BLE001 - the sandbox can't be had: the run stops with its story
-            self.fail(error)
-            return
-        self.evaluations.settled(command.batch)
-        self.post(event)
+    def _answered(self, outcome: AnyEvent | BaseException) -> None:
+        """The answers to a batch; or the sandbox can't be had, and the run stops with its story."""
+        if isinstance(outcome, BaseException):
+            self.fail(outcome)
+        else:
+            self.post(outcome)
 
     def _set_timer(self, command: SetTimer) -> None:
         wait_s = max(0.0, command.due_s - self.clock.now())
@@ -321,7 +307,7 @@ class RunLoop:
 
     def _check_alive(self) -> None:
         """Nothing in flight, timed or queued, but not ended: stop loudly (core-notes.md 8)."""
-        if not (len(self._calls) or self._batches or self._timers or self._inbox):
+        if not (len(self._calls) or self.evaluations.in_use or self._timers or self._inbox):
             raise Bug(
                 f"run {self.state.run_id} has nothing in flight but isn't over",
                 advice="please report it with the run's journal",

@@ -67,5 +67,6 @@ PROVIDER = Provider(
     expressions={"content": "script"},
     default_fanout="reduce",
     default_timeout_s=DEFAULT_TIMEOUT_S,
+    inline=True,
     summary="runs JavaScript in the sandbox",
 )
