@@ -8,7 +8,7 @@ from typing import Any
 from gonogo.core.events import CallFailed
 from gonogo.core.faults import Fault
 from gonogo.core.plan import Block, Edge, Need, Plan, Retry, Step, Target
-from gonogo.journal.fault_log import FaultStory, lines_of
+from gonogo.journal.fault_log import FaultLog, FaultStory, lines_of
 from gonogo.journal.view import run_view
 
 BUSY = Fault(kind="http.status", fault_class="transient", rule_id="get/busy", message="busy")
@@ -68,6 +68,7 @@ def test_a_run_without_a_fault_has_no_stories_and_reads_nothing_for_them(drive) 
     view = run_view(drive(PLAN, outcome=fails(0)))
     assert view.fault_stories == ()
     assert view.counts._tally is None
+    assert view.counts._fault_log is None
 
 
 def test_each_item_has_its_own_faults(drive) -> None:
@@ -102,3 +103,18 @@ def test_the_lines_of_a_fault_are_those_while_it_was_open(drive) -> None:
     assert (kinds[0], kinds[-1]) == ("ended", "fault")
     assert kinds.count("started") == 1
     assert {line.step for line in lines_of(fault, records)} == {"get"}
+
+
+def test_the_quick_way_tells_what_the_records_tell(runs, drive) -> None:
+    """Lines that tell nothing of faults are passed over, on disk and in memory; the rest is the same."""
+    records = drive(PLAN, outcome=fails(3))
+    journal = runs.create("r")
+    journal.append(records)
+    journal.close()
+    quick = FaultLog()
+    glimpses = list(runs.fault_glimpses("r"))
+    for glimpse in glimpses:
+        quick.see(glimpse)
+    assert list(quick.stories.values()) == list(stories(records))
+    assert [glimpse.seq for glimpse in glimpses] == [record.seq for record in records]
+    assert sum(bool(glimpse.decisions) for glimpse in glimpses) < len(records)

@@ -42,7 +42,8 @@ def view_run(
 def _ended_here(runs: Runs, state: State) -> RunView:
     from gonogo.journal.view import view_of
 
-    return view_of(state, lambda: runs.glimpses(state.run_id))
+    run_id = state.run_id
+    return view_of(state, lambda: runs.glimpses(run_id), lambda: runs.fault_glimpses(run_id))
 
 
 def _read(runs: Runs, run_id: str) -> tuple[RunView, tuple[str, ...]]:
@@ -52,7 +53,12 @@ def _read(runs: Runs, run_id: str) -> tuple[RunView, tuple[str, ...]]:
 
     reading = runs.records(run_id)
     state = state_of(reading)
-    return view_of(state, lambda: islice(runs.glimpses(run_id), reading.count)), reading.notes
+    view = view_of(
+        state,
+        lambda: islice(runs.glimpses(run_id), reading.count),
+        lambda: islice(runs.fault_glimpses(run_id), reading.count),
+    )
+    return view, reading.notes
 
 
 def run_ids(options: Options | None = None) -> list[str]:

@@ -88,12 +88,19 @@ class FaultLog:
         self._happened: list[tuple[Glimpse, d.FaultEvent]] = []
         self._failed: d.Ended | None = None
 
-    def ended(self, decision: d.Ended) -> None:
-        """A failure: the event that tells of it comes right after it."""
-        self._failed = decision
+    def see(self, glimpse: Glimpse) -> None:
+        """What a record tells of faults: the failure itself stands right before the event that detects it."""
+        for decision in glimpse.decisions:
+            kind = type(decision)
+            if kind is d.FaultEvent:
+                self._happen(decision, glimpse)
+            elif kind is d.Ended and decision.fault is not None:
+                self._failed = decision
+            elif kind is d.Undone:
+                self.undone.append(decision)
 
-    def happened(self, event: d.FaultEvent, glimpse: Glimpse) -> None:
-        """An event of a fault; `detected` begins its story. What was compensated may be another step's doing."""
+    def _happen(self, event: d.FaultEvent, glimpse: Glimpse) -> None:
+        """`detected` begins a story. What was compensated may be another step's doing, and is part of none."""
         self._happened.append((glimpse, event))
         if event.event == "detected":
             self.stories[event.fault] = self._story(event)

@@ -108,6 +108,13 @@ class JsonlRuns(Runs):
         path = self._known(run_id) / JOURNAL
         return Reading(_lines(path), path, glimpse_decoder())
 
+    def fault_glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `glimpses`, those that tell nothing of faults being empty."""
+        from gonogo.journal.glimpse import fault_glimpse_decoder
+
+        path = self._known(run_id) / JOURNAL
+        return Reading(_lines(path), path, fault_glimpse_decoder())
+
     def blobs(self, run_id: str) -> FileBlobs:
         """The run's large values, for reading."""
         return FileBlobs(self._home(run_id) / "blobs")

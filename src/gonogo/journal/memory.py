@@ -15,7 +15,7 @@ import msgspec
 from gonogo.errors import Bug, JournalError, RunLocked
 from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
 from gonogo.journal.codec import decode_line
-from gonogo.journal.glimpse import Glimpse, glimpse_decoder
+from gonogo.journal.glimpse import Glimpse, fault_glimpse_decoder, glimpse_decoder
 from gonogo.journal.inbox import normalise_request
 from gonogo.journal.large import all_put_back, lines_of, put_back
 from gonogo.journal.lines import Reading
@@ -119,6 +119,10 @@ class MemoryRuns(Runs):
     def glimpses(self, run_id: str) -> Reading[Glimpse]:
         """As `records`, with only what is counted."""
         return Reading(self._known(run_id).lines, Path(run_id), glimpse_decoder())
+
+    def fault_glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `glimpses`, those that tell nothing of faults being empty."""
+        return Reading(self._known(run_id).lines, Path(run_id), fault_glimpse_decoder())
 
     def blobs(self, run_id: str) -> MemoryBlobs:
         """The run's large values. Raises JournalError."""

@@ -118,6 +118,10 @@ class Runs(Protocol):
         """As `records`, with only what is counted. Raises as `records`."""
         ...
 
+    def fault_glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `glimpses`, those that tell nothing of faults being empty; quick, for a run that was read before."""
+        ...
+
     def blobs(self, run_id: str) -> Blobs:
         """The run's large values, for reading."""
         ...

@@ -48,6 +48,7 @@ class Tally:
         self._under_way: dict[tuple[str, str], tuple[float, int]] = {}
         for glimpse in glimpses:
             self.meter.see(glimpse)
+            self.fault_log.see(glimpse)
             for decision in glimpse.decisions:
                 count = _COUNT.get(type(decision))
                 if count is not None:
@@ -62,13 +63,6 @@ class Tally:
         attempt = self._end(decision, glimpse, failed=decision.outcome != "passed")
         if decision.fault is not None:
             self.faults.append((decision, decision.fault, attempt))
-            self.fault_log.ended(decision)
-
-    def _undone(self, decision: d.Undone, glimpse: Glimpse) -> None:
-        self.fault_log.undone.append(decision)
-
-    def _fault(self, decision: d.FaultEvent, glimpse: Glimpse) -> None:
-        self.fault_log.happened(decision, glimpse)
 
     def _superseded(self, decision: d.Superseded, glimpse: Glimpse) -> None:
         self._end(decision, glimpse, failed=glimpse.event.failed)
@@ -111,7 +105,5 @@ _COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingP
         d.Retrying: Tally._retrying,
         d.Refused: Tally._refused,
         d.Judged: Tally._judged,
-        d.FaultEvent: Tally._fault,
-        d.Undone: Tally._undone,
     }
 )

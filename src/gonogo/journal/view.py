@@ -107,14 +107,14 @@ class RunView:
     @property
     def fault_stories(self) -> tuple[FaultStory, ...]:
         """What became of each fault, in the order they were detected. Without a fault the records aren't read."""
-        return tuple(self.counts.tally.fault_log.stories.values()) if self.state.last_fault else ()
+        return tuple(self.counts.fault_log.stories.values()) if self.state.last_fault else ()
 
     @property
     def undone(self) -> tuple[Undone, ...]:
         """What was undone at the end, the first first, or wasn't. Where nothing can be, the records aren't read."""
         if self.verdict != "NO-GO" or all(step.compensate is None for step in self.plan.steps.values()):
             return ()
-        return tuple(self.counts.tally.fault_log.undone)
+        return tuple(self.counts.fault_log.undone)
 
     @property
     def budgets(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class RunView:
         yield "steps", Members(lambda: ((name, step(one)) for name, one in self.steps.items()))
         yield "statistics", Members(statistics.items)
         yield "faults", Elements(lambda: _faults(self.state, self.counts.tally))
-        yield "fault_events", self.counts.tally.fault_log.as_json(self.run_id, self.started_at_ms)
+        yield "fault_events", self.counts.fault_log.as_json(self.run_id, self.started_at_ms)
         yield "undone", [_undone(one) for one in self.undone]
         yield "budgets", self.budgets
         yield "metrics", as_json(self.metrics)
@@ -171,8 +171,14 @@ def run_view(records: Sequence[Record]) -> RunView:
     return view_of(state_of(records), lambda: glimpses_of(records))
 
 
-def view_of(state: State, glimpses: Callable[[], Iterable[Glimpse]]) -> RunView:
-    """The run of a state, which must stay as it is while the view is in use; `glimpses` gives its records again."""
+def view_of(
+    state: State,
+    glimpses: Callable[[], Iterable[Glimpse]],
+    fault_glimpses: Callable[[], Iterable[Glimpse]] | None = None,
+) -> RunView:
+    """The run of a state, which must stay as it is while the view is in use. `glimpses` gives its records again,
+    `fault_glimpses` quicker what they tell of faults.
+    """
     finished = state.finished
     # A run that was interrupted and went on since isn't any more.
     interrupted = state.interrupted and state.stopping in ("cancelled", "cancelled_hard")
@@ -193,7 +199,7 @@ def view_of(state: State, glimpses: Callable[[], Iterable[Glimpse]]) -> RunView:
         wall_ms=milliseconds(state.at),
         plan=state.graph.plan,
         state=state,
-        counts=Counts(glimpses),
+        counts=Counts(glimpses, fault_glimpses),
     )
 
 
