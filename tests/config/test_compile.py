@@ -11,7 +11,18 @@ import msgspec
 import pytest
 
 from gonogo.config.compile import digest_of
-from gonogo.core.plan import Edge, FailureCondition, Limits, Need, Plan, Retry, Step, Target, Transition
+from gonogo.core.plan import (
+    Budget,
+    Edge,
+    FailureCondition,
+    Limits,
+    Need,
+    Plan,
+    Retry,
+    Step,
+    Target,
+    Transition,
+)
 from gonogo.errors import Problem
 
 
@@ -390,6 +401,79 @@ def test_the_plan_is_the_same_in_another_process(load_text: Any, size: int) -> N
         [sys.executable, "-c", program], input=text, capture_output=True, text=True, env=env, check=True
     )
     assert done.stdout.strip() == load_text(text).plan.digest
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("", ("fail", None)),
+        (", exhausted: fail", ("fail", None)),
+        (", exhausted: continue", ("continue", None)),
+        (", exhausted: hold", ("hold", None)),
+        (", exhausted: {goto: b}", ("route", "b")),
+    ],
+)
+def test_what_comes_after_the_last_retry(load_text: Any, said: str, found: tuple[str, str | None]) -> None:
+    """C.9 R11: `retry.exhausted`."""
+    text = f"steps: {{a: {{type: noop, on_fail: {{retry: {{max: 1{said}}}}}}}, b: {{type: noop}}}}"
+    retry = load_text(text).plan.steps["a"].on_fail.retry
+    assert (retry.exhausted, retry.exhausted_goto) == found
+
+
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [
+        ("on_fail: {escalate: nobody}", "reference.unknown"),
+        ("on_fail: {escalate: a}", "escalate.own"),
+        ("on_fail: {retry: {max: 1, exhausted: {goto: nobody}}}", "reference.unknown"),
+        ("on_fail: {retry: {max: 1, exhausted: giveup}}", "value.invalid"),
+        ("on_fail: {retry: {max: 1, exhausted: {}}}", "key.missing"),
+        ("on_fail: {retry: {max: 1, exhausted: 3}}", "value.type"),
+        ("compensate: nobody", "reference.unknown"),
+        ("loop_budget: -1", "value.invalid"),
+    ],
+)
+def test_G_27_targets_and_words_of_recovery_are_checked(refuse: Any, keys: str, code: str) -> None:
+    """G12, G27, I.1 8: a wrong one is an error at load."""
+    assert codes(refuse(f"steps: {{a: {{type: noop, {keys}}}, b: {{type: noop}}}}")) == [code]
+
+
+def test_G_27_a_step_that_is_told_of_a_failure_is_no_loop(load_text: Any) -> None:
+    """G27: once per step, scope and run, even where it leads back."""
+    text = """
+    steps:
+      a: {type: noop, on_fail: {escalate: b}}
+      b: {type: noop, on_fail: {escalate: a}, loop_budget: 0}
+    """
+    loaded = load_text(text)
+    assert (loaded.problems, loaded.plan.steps["a"].on_fail.escalate) == ((), "b")
+    assert (loaded.plan.steps["a"].loop_budget, loaded.plan.steps["b"].loop_budget) == (None, 0)
+
+
+def test_what_a_run_may_spend(load_text: Any, refuse: Any) -> None:
+    """`budget`: a duration, whole numbers, an amount of money; nothing is no limit."""
+    text = "budget: {%s}\nsteps: {a: {type: noop}}"
+    plan = load_text(text % "time: 30m, calls: 5, retries: 0, tokens: 1000, money: 2.5").plan
+    assert plan.budget == Budget(1800.0, 5, 0, 1000, 2.5)
+    assert load_text(text % "").plan.budget == Budget()
+    for wrong in (
+        "time: -1",
+        "time: soon",
+        "calls: -1",
+        "tokens: 1.5",
+        "money: -0.1",
+        "money: free",
+        "dollars: 1",
+    ):
+        assert len(refuse(text % wrong)) == 1
+
+
+def test_G_12_ends_at_which_what_was_done_is_undone(load_text: Any, refuse: Any) -> None:
+    """Semantics 20: NO-GO and halted, unless `compensate_on` says otherwise."""
+    text = "%s\nsteps: {a: {type: noop}}"
+    assert load_text(text % "").plan.compensate_on == ("no_go", "halted")
+    assert load_text(text % "compensate_on: [cancelled, cancelled]").plan.compensate_on == ("cancelled",)
+    assert codes(refuse(text % "compensate_on: [success]")) == ["value.invalid"]
 
 
 def test_the_digest_covers_the_order_of_steps_but_not_of_keys(load_text: Any) -> None:

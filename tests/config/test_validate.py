@@ -248,9 +248,6 @@ def test_keys_outside_of_our_scope_are_noted(warn: Any) -> None:
     "key",
     [
         "on_init: {run: [a]}",
-        "compensate: a",
-        "loop_budget: 3",
-        "on_fail: {escalate: a}",
         "on_fail: {retry: {max: 1, count: separately}}",
     ],
 )

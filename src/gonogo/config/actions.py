@@ -49,7 +49,20 @@ class Actions:
             goto_js=self._expression(noun.goto_js, "value", draft, (*path, "goto_js")),
             goto=noun.goto,
             goto_event=noun.goto_event,
+            escalate=self._escalate(draft, noun, path),
         )
+
+    def _escalate(self, draft: Draft, noun: Success, path: Path) -> str | None:
+        """The step to be told of a failure that stands: another one of the file (G27)."""
+        name = noun.escalate if isinstance(noun, Fail) else None
+        if name is None:
+            return None
+        at = (*path, "escalate")
+        self.target_exists(name, at)
+        if name == draft.name:
+            message = "a step that failed can't be told of its own failure"
+            self.notes.error("escalate.own", message, at, "name another step, or remove it")
+        return name
 
     def target_exists(self, name: str, path: Path) -> bool:
         """Report a target that is no step."""
@@ -136,7 +149,16 @@ class Actions:
             delay_s=delay,
             max_delay_s=backoff.max_delay if backoff else 60.0,
             jitter=backoff.jitter if backoff else 0.1,
+            **self._exhausted(noun.retry, at),
         )
+
+    def _exhausted(self, retry: RetryNoun, path: Path) -> dict[str, Any]:
+        """What comes after the last retry, as the core names it."""
+        said = retry.exhausted
+        if isinstance(said, str):
+            return {"exhausted": said}
+        self.target_exists(said.goto, (*path, "exhausted", "goto"))
+        return {"exhausted": "route", "exhausted_goto": said.goto}
 
     def _attempts(self, asked: int, path: Path, criticality: Criticality) -> int:
         """A larger `max` than the criticality allows is cut, unless safety is off (C.8)."""

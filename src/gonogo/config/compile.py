@@ -20,8 +20,9 @@ from gonogo.config.expressions import CompileExpressions, Expressions, Use
 from gonogo.config.nodes import Mapping, find, plain
 from gonogo.config.schema import top
 from gonogo.config.steps import StepCompiler, failure_conditions, not_yet, schema_problem
+from gonogo.config.undoing import check_compensation
 from gonogo.config.validate import check
-from gonogo.core.plan import Limits, Plan, Step
+from gonogo.core.plan import Budget, Limits, Plan, Step
 
 STEPS_MAX = 10_000
 _NOT_YET = {
@@ -126,12 +127,18 @@ def _plan(
         include_tags=tuple(document.tag_filter.include),
         exclude_tags=tuple(document.tag_filter.exclude),
         safety=document.safety,
+        budget=_budget(document.budget),
+        compensate_on=tuple(dict.fromkeys(document.compensate_on)),
         env=dict(document.env),
         inputs=_inputs(document, notes),
         outputs=_outputs(document, expressions, notes),
         workflows=setting.workflows,
         memory=msgspec.structs.asdict(document.memory) if document.memory else {},
     )
+
+
+def _budget(noun: top.Budget) -> Budget:
+    return Budget(noun.time, noun.calls, noun.retries, noun.tokens, noun.money)
 
 
 def _inputs(document: top.Document, notes: Collector) -> dict[str, Any]:
@@ -184,6 +191,7 @@ def _check_together(
     order.check_cycles(made, notes)
     if made.ring is None and complete:
         order.check_lists(plan, notes)
+        check_compensation(plan, notes)
     if complete:  # a step that couldn't be read would be reported as missing, again and again
         order.check_loops(made, document.routing.max_loops, notes)
         order.check_reads(made, expressions.uses, notes)

@@ -93,6 +93,10 @@ def routes(step: Step) -> Iterator[tuple[tuple[str | int, ...], str]]:
                 yield (key, "transitions", index, "to"), rule.to
         if block.goto is not None:
             yield (key, "goto"), block.goto
+        if block.escalate is not None:
+            yield (key, "escalate"), block.escalate
+        if block.retry is not None and block.retry.exhausted_goto is not None:
+            yield (key, "retry", "exhausted", "goto"), block.retry.exhausted_goto
 
 
 def check_cycles(order: Order, notes: Collector) -> None:
@@ -127,8 +131,8 @@ def check_loops(order: Order, max_loops: int, notes: Collector) -> None:
             continue
         for path, target in routes(step):
             goal = order.index.get(target)
-            if goal is None or _bounded(order.steps[target]):
-                continue
+            if goal is None or path[1] == "escalate" or _bounded(order.steps[target]):
+                continue  # a failure is told of once
             if goal == position or order.may_follow(position, goal):
                 message = (
                     f"going to {shown(target)} leads back to {shown(name)}, with no budget but the default"

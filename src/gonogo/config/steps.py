@@ -17,8 +17,6 @@ from gonogo.core.plan import Criticality, Edge, FailureCondition, Need, Step
 Path = tuple[str | int, ...]
 _NOT_YET = {
     "on_init": "make it a step and depend on it",
-    "compensate": "undo it in a step of your own, behind if: failure()",
-    "loop_budget": "use routing: {max_loops: …} or max_runs",
 }
 _RUN_STATUS = frozenset(("always", "failure", "success"))
 
@@ -74,6 +72,8 @@ class StepCompiler:
             guarantee_mode=engine.guarantee_mode,
             schema_mode=engine.schema_mode,
             idempotency_key=self._idempotency_key(draft),
+            loop_budget=engine.loop_budget,
+            compensate=self._compensate(draft),
             secret_outputs=tuple(engine.secret_outputs),
             env=dict(engine.env),
             line=draft.line,
@@ -174,6 +174,13 @@ class StepCompiler:
             reading = templates.check_text(node, path, self._notes)
         return self._expressions.add_template(draft.engine.idempotency_key, reading)
 
+    def _compensate(self, draft: Draft) -> str | None:
+        """The step that undoes this one (G12); what it may not be is said in `undoing.py`."""
+        name = draft.engine.compensate
+        if name is not None:
+            self._actions.target_exists(name, (*draft.path, "compensate"))
+        return name
+
     def _check_own_keys(self, draft: Draft) -> None:
         """Templates and expressions in the type's own keys; names of workflows."""
         provider = draft.provider
@@ -210,8 +217,6 @@ class StepCompiler:
             if draft.written(key):
                 not_yet(key, (*draft.path, key), advice, self._notes)
         block = draft.engine.on_fail
-        if block is not None and block.escalate is not None:
-            not_yet("escalate", (*draft.path, "on_fail", "escalate"), "use goto or run", self._notes)
         if block is not None and block.retry is not None and block.retry.count == "separately":
             path = (*draft.path, "on_fail", "retry", "count")
             not_yet("count: separately", path, "attempts inside a call count against max", self._notes)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from gonogo.config.schema.base import Condition, Count, Event, Noun, Seconds, Tag
+from gonogo.config.schema.base import Condition, Count, Event, Noun, Seconds
 from gonogo.config.structs import Also, Written
 
 
@@ -56,6 +56,12 @@ class Backoff(Noun, frozen=True, kw_only=True):
     jitter: Annotated[float, Meta(ge=0, le=1, description="Share by which the delay varies.")] = 0.1
 
 
+class AfterRetries(Noun, frozen=True, kw_only=True):
+    """Where the run goes when the last attempt failed."""
+
+    goto: Annotated[str, Meta(description="Step to go to.")]
+
+
 class Retry(Noun, frozen=True, kw_only=True):
     """Further attempts at a failed step."""
 
@@ -72,6 +78,12 @@ class Retry(Noun, frozen=True, kw_only=True):
         Literal["together", "separately"],
         Meta(description="Whether attempts inside a call count against max."),
     ] = "together"
+    exhausted: Annotated[
+        Literal["fail", "continue", "hold"] | AfterRetries,
+        Meta(
+            description="After the last one it stands, is tolerated, a person decides, or the run goes elsewhere."
+        ),
+    ] = "fail"
 
 
 class Success(Noun, frozen=True, kw_only=True):
@@ -95,7 +107,7 @@ class Fail(Success, frozen=True, kw_only=True):
         list[Literal["transient", "logical"]] | None, Meta(description="Same as retry.retry_on.")
     ] = None
     escalate: Annotated[
-        Tag | None, Meta(description="Step to run once when nothing else helped. Doesn't act yet.")
+        str | None, Meta(description="Step to run once when nothing else helped; the failure stands.")
     ] = None
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta, field
 from gonogo.config.schema.base import (
     Condition,
     Conditions,
+    Count,
     CriticalityWord,
     Env,
     Event,
@@ -110,9 +111,11 @@ class Step(Noun, frozen=True, kw_only=True):
         bool, Meta(description="Accept templates without shell_escape in a command.")
     ] = False
     loop_budget: Annotated[
-        Positive | None, Meta(description="Most loops this step may drive. Doesn't act yet.")
+        Count | None, Meta(description="Most loops this step may ask for in a scope, in place of max_loops.")
     ] = None
-    compensate: Annotated[str | None, Meta(description="Step that undoes this one. Doesn't act yet.")] = None
+    compensate: Annotated[
+        str | None, Meta(description="Step that undoes this one when the run doesn't end well.")
+    ] = None
 
 
 # Keys other systems know on a step; they are about sessions, models and chat, outside of what gonogo decides.

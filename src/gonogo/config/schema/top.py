@@ -7,12 +7,14 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, field
 
 from gonogo.config.schema.base import (
+    COUNT_MAX,
     Condition,
     Count,
     Env,
     Names,
     Noun,
     Positive,
+    Seconds,
     Tag,
     number_as_text,
 )
@@ -41,6 +43,22 @@ class Limits(Noun, frozen=True, kw_only=True):
     )
     max_workflow_depth: Annotated[Positive, Meta(description="Deepest nesting of workflows.")] = 3
     max_items: Annotated[Positive, Meta(description="Most items one list may fan out over.")] = 200000
+
+
+class Budget(Noun, frozen=True, kw_only=True):
+    """What a run may spend in all, its child runs too; what is left out has no limit."""
+
+    time: Annotated[
+        Seconds | None,
+        Meta(description="Milliseconds, or text like 30m; waiting for a person doesn't count."),
+    ] = None
+    calls: Annotated[Count | None, Meta(description="Calls of steps.")] = None
+    retries: Annotated[Count | None, Meta(description="Further attempts of all steps.")] = None
+    tokens: Annotated[Count | None, Meta(description="Tokens, as step types report them.")] = None
+    money: Annotated[
+        Annotated[float, Meta(ge=0, le=COUNT_MAX)] | None,
+        Meta(description="Cost, in whatever unit step types report it."),
+    ] = None
 
 
 class TagFilter(Noun, frozen=True, kw_only=True):
@@ -127,6 +145,11 @@ class Document(Noun, frozen=True, kw_only=True):
     safety: Annotated[
         Literal["off", "standard", "strict"], Meta(description="strict makes warnings errors.")
     ] = "standard"
+    budget: Annotated[Budget, Meta(description="What a run may spend in all.")] = Budget()
+    compensate_on: Annotated[
+        tuple[Literal["no_go", "halted", "cancelled"], ...],
+        Meta(description="Ends of a run at which what was done is undone; no_go and halted when left out."),
+    ] = ("no_go", "halted")
     mode: Annotated[Literal["native"], Meta(description="The only mode there is.")] = "native"
     seed: Annotated[str | None, Meta(description="Seed of jitter; the run's id when left out.")] = None
     clock: Annotated[Literal["wall", "virtual"], Meta(description="virtual is for tests.")] = "wall"
