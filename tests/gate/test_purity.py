@@ -20,7 +20,10 @@ PURE = """
     breaker checking commands decisions events going guards lifecycle machine pieces policy record rules scopes signals
     state step taxonomy verdicts waits
 """.split()
-ACTING = "breakers budgets calling calls clock failures gate judging limits nesting observed stores streaming virtual".split()
+ACTING = """
+    admission breakers budgets calling calls clock failures gate hedging judging limits nesting observed stores
+    streaming virtual
+""".split()
 MORE = {"email"}  # dates of headers
 
 

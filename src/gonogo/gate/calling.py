@@ -6,6 +6,7 @@ from typing import Any
 
 from gonogo.gate import commands as c
 from gonogo.gate import events as e
+from gonogo.gate.admission import Flight
 from gonogo.gate.calls import Call
 from gonogo.gate.limits import within
 from gonogo.gate.nesting import AROUND
@@ -35,12 +36,23 @@ async def answer(call: Call) -> Answer:
 
 
 async def _attempt(call: Call, command: c.StartAttempt) -> list[c.Command]:
-    """One call of a target, within its time."""
+    """One call of a target; with hedging, perhaps two."""
+    if command.hedge_s is not None:
+        from gonogo.gate.hedging import hedged
+
+        return await hedged(call, command, once)
+    event, latency_s, flight, value = await once(call, command)
+    call.value = value
+    return await call.ended(event, latency_s, flight)
+
+
+async def once(call: Call, command: c.StartAttempt) -> tuple[e.Answered, float, Flight, Any]:
+    """One call of a target, within its time: what came of it, how long it took, its belongings, its answer."""
     clock, invoke = call.gate.clock, call.step.invoke
     assert invoke is not None
     started_at = clock.now()
-    attempt = call.attempt(command)
-    token = AROUND.set(call.within)
+    attempt, flight = call.attempt(command), call.flights[-1]
+    token = AROUND.set(flight.around)
     failure: Classification | None = None
     wrong: str | None = None
     value: Any = None
@@ -53,20 +65,19 @@ async def _attempt(call: Call, command: c.StartAttempt) -> list[c.Command]:
         AROUND.reset(token)
     at = clock.now()
     if answered:
-        call.value = value
         failure, wrong = call.judged(value)
     elif failure is None:
         failure = call.timed_out(command, "timeout-total")
-    usage = call.usage(value) if answered else call.used_by_failure()
+    usage = call.usage(value, flight) if answered else call.used_by_failure(flight)
     event = e.Answered(at, failure, usage, validation=wrong, response=call.view(value) if answered else None)
-    return await call.ended(event, at - started_at)
+    return event, at - started_at, flight, value
 
 
 async def _fallback(call: Call, command: c.StartFallback) -> list[c.Command]:
     """The fallback, validated like any answer (B18)."""
     event, value = await fallback(call, command)
     call.value = value
-    return await call.ended(event, 0.0, of_target=False)
+    return await call.ended(event, 0.0, None)
 
 
 async def fallback(call: Call, command: c.StartFallback) -> tuple[e.Answered, Any]:

@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio import to_thread
 from msgspec import structs
 
 from gonogo.core.faults import Effect
 from gonogo.gate import commands as c
 from gonogo.gate import events as e
+from gonogo.gate.admission import Flight
 from gonogo.gate.breaker import Change
-from gonogo.gate.budgets import NOTHING, ONE, Amounts, Purse, spent
+from gonogo.gate.budgets import Purse
 from gonogo.gate.failures import CATEGORIES, GateError
 from gonogo.gate.judging import judge
 from gonogo.gate.machine import advance, begin
@@ -41,11 +40,9 @@ class Call:
     """One call through a gate."""
 
     __slots__ = (
-        "_breaker_key",
-        "_leased",
-        "_reserved",
         "around",
         "error",
+        "flights",
         "gate",
         "partial",
         "policy",
@@ -56,7 +53,6 @@ class Call:
         "step",
         "value",
         "watchers",
-        "within",
     )
 
     def __init__(self, gate: Gate, step: Step, *, streaming: bool) -> None:
@@ -85,10 +81,7 @@ class Call:
         self.error: BaseException | None = None
         self.rejected: Any = None
         self.partial: str | None = None
-        self.within: Around | None = None
-        self._reserved: Amounts | None = None
-        self._breaker_key: str | None = None
-        self._leased = False
+        self.flights: list[Flight] = []
 
     # --- the core
 
@@ -153,54 +146,19 @@ class Call:
         return e.Judged(self.gate.clock.now(), entries)
 
     async def _admit(self, command: c.Admit) -> e.AnyEvent:
-        """Breaker, then the share of retries, then budgets: what is refused later gives back what was taken before."""
-        target = self.policy.targets[command.target]
-        probe, change = False, None
-        if self.gate.breakers is not None:
-            key = self._breaker_key = self.gate.breakers.key(self.step.name, target)
-            lease_s = self.policy.timers.attempt_s + self.gate.breakers.policy.lease_margin_s
-            breakers, owner = self.gate.breakers, self.record.call_id
-            if breakers.store.blocking:
-                ask = partial(breakers.admit, key, owner, lease_s, force=command.force)
-                admission, change = await to_thread.run_sync(ask)
-            else:
-                admission, change = breakers.admit(key, owner, lease_s, force=command.force)
-            if not admission.admitted:
-                return e.Refused(
-                    self.gate.clock.now(), "breaker", admission.reason, admission.until_s, change
-                )
-            probe = self._leased = admission.probe
-        refusal = self._afford(target, command)
-        if refusal is None:
-            return e.Admitted(self.gate.clock.now(), probe, change)
-        await self.release()
-        by, reason = refusal
-        return e.Refused(self.gate.clock.now(), by, reason, 0.0, change)
-
-    def _afford(self, target: Target, command: c.Admit) -> tuple[str, str] | None:
-        now, retries = self.gate.clock.now(), self.gate.retries
-        if not command.retry:
-            retries.count_call(now)
-        elif (crowded := retries.take(now)) is not None:
-            return "ratio", crowded
-        free = self.around is not None and not self.around.counted
-        wanted = NOTHING if free else ONE
-        if self.step.estimate is not None:
-            needs = self.step.estimate(target)
-            wanted = Amounts(wanted.attempts, needs.tokens, needs.cost_usd)
-        short = self.purse.reserve(wanted)
-        if short is not None:
-            return "budget", short
-        if self.around is not None:
-            self.around.take()
-        self._reserved = wanted
-        return None
+        owner = self.record.call_id if not self.flights else f"{self.record.call_id}/hedge"
+        flight = Flight(self, self.policy.targets[command.target], owner)
+        event = await flight.admit(command)
+        if isinstance(event, e.Admitted):
+            self.flights.append(flight)
+        return event
 
     # --- attempts
 
     def attempt(self, command: c.StartAttempt) -> Attempt:
-        """What the step is called with. Failures of earlier attempts are behind it."""
-        self.within = Around(self.record.call_id, self.purse, self.state.deadline_at, self.gate.watch)
+        """What the step is called with."""
+        flight = self.flights[-1]
+        flight.around = Around(self.record.call_id, self.purse, self.state.deadline_at, self.gate.watch)
         return Attempt(
             command.number,
             self.policy.targets[command.target],
@@ -275,71 +233,45 @@ class Call:
         """An answer as rules see it."""
         return None if self.step.view is None else _cleaned(self.step.view(value), self.clean, 0)
 
-    def usage(self, value: Any) -> e.Usage:
+    def usage(self, value: Any, flight: Flight | None = None) -> e.Usage:
         """What an answer used; without a word from the step, what the gates within used."""
         if self.step.usage is not None:
-            return priced(self.step.usage(value), self.state.target)
-        return self.used_within()
+            return priced(self.step.usage(value), flight.target if flight else self.state.target)
+        return flight.around.used if flight is not None and flight.around is not None else e.NOTHING_USED
 
-    def used_within(self) -> e.Usage:
-        """What the gates within this attempt used."""
-        return self.within.used if self.within is not None else e.NOTHING_USED
-
-    def used_by_failure(self) -> e.Usage:
+    def used_by_failure(self, flight: Flight) -> e.Usage:
         """What a failed attempt used: what its exception tells (`usage`), else what the gates within used."""
         told = getattr(self.error, "usage", None)
-        return priced(told, self.state.target) if isinstance(told, e.Usage) else self.used_within()
+        if isinstance(told, e.Usage):
+            return priced(told, flight.target)
+        return flight.around.used if flight.around is not None else e.NOTHING_USED
 
-    async def ended(
-        self, answered: e.Answered, latency_s: float, *, of_target: bool = True
-    ) -> list[c.Command]:
-        """An attempt is over: settle its budget, tell its breaker, feed the core."""
+    async def ended(self, answered: e.Answered, latency_s: float, flight: Flight | None) -> list[c.Command]:
+        """An attempt is over: settle its budget, tell its breaker, feed the core. `flight` None: the fallback."""
         failure = answered.failure
         effect: Effect = "done" if failure is None else failure.effect or row_of(failure.kind).effect
-        self._settle(answered.usage)
         change: Change | None = None
-        breakers = self.gate.breakers
-        if of_target and breakers is not None and self._breaker_key is not None:
-            key, owner = self._breaker_key, self.record.call_id
-            if breakers.store.blocking:
-                change = await to_thread.run_sync(breakers.report, key, owner, failure, latency_s)
-            else:
-                change = breakers.report(key, owner, failure, latency_s)
-            self._leased = False
-            if breakers.trouble is not None:
-                self.note(f"breaker store: {breakers.trouble}")
-        if failure is None and of_target:
-            self.gate.served(self.state.current, answered.at)
+        if flight is not None:
+            self.flights.remove(flight)
+            flight.settle(answered.usage)
+            change = await flight.report(failure, latency_s)
+            if failure is None:
+                self.gate.served(self.state.current, answered.at)
+            if self.gate.breakers is not None and self.gate.breakers.trouble is not None:
+                self.note(f"breaker store: {self.gate.breakers.trouble}")
         if change is not None or effect != answered.effect:
             answered = structs.replace(answered, effect=effect, change=change)
         return self.feed(answered)
-
-    def _settle(self, usage: e.Usage) -> None:
-        inner = self.within is not None and usage is self.within.used  # settled by the gates within
-        if self._reserved is not None:
-            own = e.NOTHING_USED if inner else usage
-            self.purse.settle(self._reserved, spent(self._reserved.attempts, own))
-            self._reserved = None
-        if self.around is not None and usage is not e.NOTHING_USED:
-            self.around.used = self.around.used + usage
-
-    async def release(self) -> Change | None:
-        """Give back the right to probe."""
-        breakers, key = self.gate.breakers, self._breaker_key
-        if breakers is None or key is None or not self._leased:
-            return None
-        self._leased = False
-        if breakers.store.blocking:
-            return await to_thread.run_sync(breakers.release, key, self.record.call_id)
-        return breakers.release(key, self.record.call_id)
 
     async def cancelled(self, usage: e.Usage = e.NOTHING_USED) -> None:
         """The caller is gone: the record ends, the probe is free again. Nothing is called any more (B21)."""
         if self.record.outcome is not None:
             return
         with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_S_MAX):
-            change = await self.release()
-            self._settle(usage)
+            change: Change | None = None
+            for flight in self.flights:
+                change = await flight.release() or change
+                flight.settle(usage)
             self.feed(e.Cancelled(self.gate.clock.now(), usage, change))
 
     # --- ends

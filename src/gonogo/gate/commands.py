@@ -30,7 +30,8 @@ class Admit(Struct, frozen=True):
 class StartAttempt(Struct, frozen=True):
     """Call a target; answer with Answered. `limit_s` is all the time there is, the deadline looked at already.
 
-    `feedback` is told with the rejected answer; `resume`: go on from the partial answer.
+    `feedback` is told with the rejected answer; `resume`: go on from the partial answer. `hedge_s`: tell with Slow when
+    it has taken so long; what comes of that runs beside it.
     """
 
     number: int
@@ -39,6 +40,7 @@ class StartAttempt(Struct, frozen=True):
     deadline_first: bool = False
     feedback: str | None = None
     resume: bool = False
+    hedge_s: float | None = None
 
 
 class StartFallback(Struct, frozen=True):

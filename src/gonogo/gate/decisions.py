@@ -41,9 +41,11 @@ class AttemptStarted(Decision, frozen=True, tag="attempt_started"):
     probe: bool = False
     feedback: bool = False
     resume: bool = False
+    hedge: bool = False
 
     def sentence(self) -> str:
-        return f"attempt {self.attempt} on {self.target}" + (" (probe)" if self.probe else "")
+        beside = " (probe)" if self.probe else " beside it" if self.hedge else ""
+        return f"attempt {self.attempt} on {self.target}{beside}"
 
 
 class AttemptEnded(Decision, frozen=True, tag="attempt_ended"):

@@ -101,7 +101,8 @@ class Answered(Event, frozen=True, tag="answered"):
 
     `delivered`: content of it is with the consumer. `held`: characters it gave, delivered or not. `validation`: what
     the validator said. `response`: as rules see it. `integrity`: "ok", "unverified" (pieces were unreadable).
-    `continuable`: another target could go on from the partial answer.
+    `continuable`: another target could go on from the partial answer. With two attempts under way `attempt` says which
+    one this is, and `lost` which one was cut off because this one has won.
     """
 
     failure: Classification | None = None
@@ -116,6 +117,12 @@ class Answered(Event, frozen=True, tag="answered"):
     integrity: str = "ok"
     continuable: bool = False
     change: Change | None = None
+    attempt: int = 0
+    lost: int = 0
+
+
+class Slow(Event, frozen=True, tag="slow"):
+    """An attempt hasn't answered for as long as the policy's hedge says."""
 
 
 class Waited(Event, frozen=True, tag="waited"):
@@ -129,4 +136,4 @@ class Cancelled(Event, frozen=True, tag="cancelled"):
     change: Change | None = None
 
 
-AnyEvent = Began | Judged | Admitted | Refused | Answered | Waited | Cancelled
+AnyEvent = Began | Judged | Admitted | Refused | Answered | Slow | Waited | Cancelled

@@ -181,6 +181,7 @@ def start(turn: Turn, *, probe: bool) -> None:
     state.number += 1
     state.per_target[target.name] = state.per_target.get(target.name, 0) + 1
     state.attempt_at = turn.at
+    state.flying = {state.number: (state.current, turn.at)}
     state.stay, state.forced = None, False
     left_s = state.deadline_at - turn.at
     feedback, state.feedback = state.feedback, None
@@ -192,9 +193,39 @@ def start(turn: Turn, *, probe: bool) -> None:
     limit_s = policy.timers.attempt_s
     turn.commands.append(
         c.StartAttempt(
-            state.number, state.current, min(limit_s, left_s), left_s <= limit_s, feedback, state.resume
+            state.number,
+            state.current,
+            min(limit_s, left_s),
+            left_s <= limit_s,
+            feedback,
+            state.resume,
+            _hedge_s(turn),
         )
     )
+
+
+def start_beside(turn: Turn, *, probe: bool) -> None:
+    """A second attempt begins while the first is under way (hedging); it counts like any other."""
+    state, policy = turn.state, turn.policy
+    index = state.candidate
+    target = policy.targets[index]
+    state.number += 1
+    state.per_target[target.name] = state.per_target.get(target.name, 0) + 1
+    state.flying[state.number] = (index, turn.at)
+    turn.decisions.append(
+        d.AttemptStarted(turn.offset_ms, state.number, target.name, target.model, probe, hedge=True)
+    )
+    left_s = state.deadline_at - turn.at
+    limit_s = policy.timers.attempt_s
+    turn.commands.append(c.StartAttempt(state.number, index, min(limit_s, left_s), left_s <= limit_s))
+
+
+def _hedge_s(turn: Turn) -> float | None:
+    """When a second attempt may begin: only by policy, only for what may happen twice, never beside a stream."""
+    began, hedge = turn.state.began, turn.policy.hedge
+    if hedge is None or began.streaming or began.effects == "mutates":
+        return None
+    return hedge.delay_s
 
 
 def wait(turn: Turn, index: int, wait_s: float, reason: str) -> Block | None:

@@ -12,10 +12,11 @@ from gonogo.errors import Bug
 from gonogo.gate import commands as c
 from gonogo.gate import decisions as d
 from gonogo.gate import events as e
-from gonogo.gate import going, lifecycle
+from gonogo.gate import going, guards, lifecycle
 from gonogo.gate.policy import Policy, Rule
 from gonogo.gate.rules import Entry, Found, is_data, look
 from gonogo.gate.scopes import reads_of, scope_of
+from gonogo.gate.signals import Classification
 from gonogo.gate.state import State, Turn
 from gonogo.gate.taxonomy import row_of
 from gonogo.gate.verdicts import by_taxonomy
@@ -57,14 +58,15 @@ def replay(policy: Policy, events: Iterable[e.AnyEvent]) -> list[d.AnyDecision]:
             state = begin(policy, event)
         step = advance(policy, state, event)
         decisions += step.decisions
-        expected = _ANSWERS[type(step.commands[-1])] if step.commands else ()
+        # Without a command the other of two attempts is waited for.
+        expected = _ANSWERS[type(step.commands[-1])] if step.commands else (e.Answered,)
     return decisions
 
 
 _ANSWERS: dict[type, tuple[type, ...]] = {
     c.Judge: (e.Judged,),
     c.Admit: (e.Admitted, e.Refused),
-    c.StartAttempt: (e.Answered,),
+    c.StartAttempt: (e.Answered, e.Slow),
     c.StartFallback: (e.Answered,),
     c.Wait: (e.Waited,),
     c.Return: (),
@@ -159,14 +161,27 @@ def _pause(turn: Turn, rule: Rule) -> None:
 
 def _admitted(turn: Turn, event: e.Admitted) -> None:
     _breaker(turn, event.change)
-    going.start(turn, probe=event.probe)
+    if turn.state.status == lifecycle.CALLING:
+        going.start_beside(turn, probe=event.probe)
+    else:
+        going.start(turn, probe=event.probe)
+
+
+def _slow(turn: Turn, event: e.Slow) -> None:
+    """Ask another target beside the slow one, if there is one and every bound allows it."""
+    others = turn.state.others()
+    if others and guards.before_attempt(turn.state, turn.at) is None:
+        turn.state.candidate = others[0]
+        turn.commands.append(c.Admit(others[0], True))
 
 
 def _refused(turn: Turn, event: e.Refused) -> None:
     state = turn.state
     _breaker(turn, event.change)
     name = turn.policy.targets[state.candidate].name
-    if event.by == "budget":
+    if state.status == lifecycle.CALLING:
+        turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, f"not beside another: {event.reason}"))
+    elif event.by == "budget":
         block = going.Block("budget", event.reason, "budget", "budget-exceeded")
         going.blocked(turn, block, "call", "admission")
     elif event.by == "ratio":
@@ -190,8 +205,13 @@ def _answered(turn: Turn, event: e.Answered) -> None:
     if state.status == lifecycle.FALLING_BACK:
         _fallback_answered(turn, event)
         return
-    state.move(lifecycle.AFTER)
     _absorb(turn, event)
+    if event.lost:
+        _lose(turn, event.lost)
+    elif state.flying:
+        state.current = state.called = next(iter(state.flying.values()))[0]
+        return  # another one is under way
+    state.move(lifecycle.AFTER)
     rules = turn.policy.after
     if rules:
         _judge(turn, "after", rules)
@@ -203,13 +223,16 @@ def _answered(turn: Turn, event: e.Answered) -> None:
 
 def _absorb(turn: Turn, event: e.Answered) -> None:
     """Facts of an attempt into the state and the record."""
-    state, failure, target = turn.state, event.failure, turn.state.target
+    state, failure = turn.state, event.failure
+    number = event.attempt or state.number
+    state.current, state.attempt_at = state.flying.pop(number)
+    target = state.target
     state.last, state.failure = event, failure
     if event.usage is not e.NOTHING_USED:
         state.used = state.used + event.usage
     state.delivered = state.delivered or event.delivered
     ended = d.AttemptEnded(
-        turn.offset_ms, state.number, target.name, turn.at - state.attempt_at, failure, event.usage, event.effect,
+        turn.offset_ms, number, target.name, turn.at - state.attempt_at, failure, event.usage, event.effect,
         event.delivered, event.held, event.chunks, event.digest, event.validation, event.integrity,
     )  # fmt: skip
     state.attempts.append(ended)
@@ -225,6 +248,17 @@ def _absorb(turn: Turn, event: e.Answered) -> None:
         state.validation_errors.append(event.validation)
     if row_of(failure.kind).counting == "isolate":
         state.out[target.name] = failure.kind
+
+
+def _lose(turn: Turn, number: int) -> None:
+    """The slower of two was cut off; it is an attempt all the same (F26)."""
+    state = turn.state
+    index, began_at = state.flying.pop(number)
+    failure = Classification("cancelled", "the other attempt has answered")
+    name = turn.policy.targets[index].name
+    ended = d.AttemptEnded(turn.offset_ms, number, name, turn.at - began_at, failure, effect="unknown")
+    state.attempts.append(ended)
+    turn.decisions.append(ended)
 
 
 def _after(turn: Turn, chosen: int | None, entries: tuple[Entry, ...]) -> None:
@@ -384,6 +418,7 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     e.Admitted: _admitted,
     e.Refused: _refused,
     e.Answered: _answered,
+    e.Slow: _slow,
     e.Waited: _waited,
     e.Cancelled: _cancelled,
 }

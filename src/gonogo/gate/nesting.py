@@ -29,11 +29,6 @@ class Around:
         self.counted = False
         self.used = Usage()
 
-    def take(self) -> int:
-        """How many attempts the next inner attempt costs: none for the first."""
-        first, self.counted = not self.counted, True
-        return 0 if first else 1
-
 
 AROUND: ContextVar[Around | None] = ContextVar("gonogo.gate.around", default=None)
 """The attempt that the running code is part of."""

@@ -30,6 +30,7 @@ class State:
         "failure",
         "fallbacks",
         "feedback",
+        "flying",
         "forced",
         "judging",
         "kinds",
@@ -79,6 +80,7 @@ class State:
         self.last: Answered | None = None
         self.spoke = -1
         self.attempt_at = began.at
+        self.flying: dict[int, tuple[int, float]] = {}
         self.attempts: list[AttemptEnded] = []
         self.delivered = False
         self.feedback: str | None = None

@@ -139,7 +139,7 @@ class GateStream(AsyncIterator[Any]):
         self._started_at = call.gate.clock.now()
         stream = call.step.stream
         assert stream is not None
-        token = AROUND.set(call.within)
+        token = AROUND.set(call.flights[-1].around)
         try:
             self._source = stream(attempt).__aiter__()
         except Exception as error:  # noqa: BLE001 - whatever a step raises is classified; the record has it
@@ -154,7 +154,7 @@ class GateStream(AsyncIterator[Any]):
         assert self._command is not None
         clock = call.gate.clock
         limit_s, kind = self._limit(clock.now())
-        token = AROUND.set(call.within)
+        token = AROUND.set(call.flights[-1].around)
         came = False
         raw: Any = None
         before = clock.now()
@@ -269,7 +269,7 @@ class GateStream(AsyncIterator[Any]):
             self._earlier = text if event.delivered else ""
             if not event.delivered:
                 call.partial = text or None
-        self._commands = await call.ended(event, now - self._started_at)
+        self._commands = await call.ended(event, now - self._started_at, call.flights[-1])
 
     def _let_out(self, command: c.Return) -> None:
         """The core lets the answer out: what is still held goes too."""
@@ -288,7 +288,7 @@ class GateStream(AsyncIterator[Any]):
         self._call.value = value
         if event.failure is None:
             self._pieces.held.append((value, True))
-        self._commands = await self._call.ended(event, 0.0, of_target=False)
+        self._commands = await self._call.ended(event, 0.0, None)
 
     async def _ended_early(self) -> None:
         """The consumer stopped after the far side had said its last word: that is a success (B32)."""

@@ -1,0 +1,107 @@
+"""What an attempt takes before it goes out and gives back afterwards: the breaker's leave, a retry's share, budget."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from gonogo.gate import commands as c
+from gonogo.gate import events as e
+from gonogo.gate.breaker import Change
+from gonogo.gate.budgets import NOTHING, ONE, Amounts, spent
+from gonogo.gate.nesting import Around
+from gonogo.gate.policy import Target
+from gonogo.gate.signals import Classification
+
+if TYPE_CHECKING:
+    from gonogo.gate.calls import Call
+
+
+class Flight:
+    """One attempt's belongings. `key` names its breaker, `owner` its lease; `around` is what gates within it see."""
+
+    __slots__ = ("around", "call", "key", "leased", "owner", "reserved", "target")
+
+    def __init__(self, call: Call, target: Target, owner: str) -> None:
+        self.call = call
+        self.target = target
+        self.owner = owner
+        self.key: str | None = None
+        self.leased = False
+        self.reserved: Amounts | None = None
+        self.around: Around | None = None
+
+    async def admit(self, command: c.Admit) -> e.AnyEvent:
+        """Breaker, then retries, then budgets: what is refused later gives back what was taken before."""
+        gate = self.call.gate
+        breakers = gate.breakers
+        probe, change = False, None
+        if breakers is not None:
+            key = self.key = breakers.key(self.call.step.name, self.target)
+            lease_s = self.call.policy.timers.attempt_s + breakers.policy.lease_margin_s
+            if breakers.store.blocking:
+                ask = partial(breakers.admit, key, self.owner, lease_s, force=command.force)
+                admission, change = await to_thread.run_sync(ask)
+            else:
+                admission, change = breakers.admit(key, self.owner, lease_s, force=command.force)
+            if not admission.admitted:
+                now = gate.clock.now()
+                return e.Refused(now, "breaker", admission.reason, admission.until_s, change)
+            probe = self.leased = admission.probe
+        refusal = self._afford(command)
+        if refusal is None:
+            return e.Admitted(gate.clock.now(), probe, change)
+        await self.release()
+        return e.Refused(gate.clock.now(), refusal[0], refusal[1], 0.0, change)
+
+    def _afford(self, command: c.Admit) -> tuple[str, str] | None:
+        call = self.call
+        now, retries, outer = call.gate.clock.now(), call.gate.retries, call.around
+        if not command.retry:
+            retries.count_call(now)
+        elif (crowded := retries.take(now)) is not None:
+            return "ratio", crowded
+        wanted = NOTHING if outer is not None and not outer.counted else ONE
+        if call.step.estimate is not None:
+            needs = call.step.estimate(self.target)
+            wanted = Amounts(wanted.attempts, needs.tokens, needs.cost_usd)
+        short = call.purse.reserve(wanted)
+        if short is not None:
+            return "budget", short
+        if outer is not None:
+            outer.counted = True  # the first attempt within is the outer attempt itself
+        self.reserved = wanted
+        return None
+
+    def settle(self, usage: e.Usage) -> None:
+        """Turn what was set aside into what was used. What gates within used is settled already."""
+        if self.reserved is not None:
+            within = self.around is not None and usage is self.around.used
+            own = e.NOTHING_USED if within else usage
+            self.call.purse.settle(self.reserved, spent(self.reserved.attempts, own))
+            self.reserved = None
+        outer = self.call.around
+        if outer is not None and usage is not e.NOTHING_USED:
+            outer.used = outer.used + usage
+
+    async def report(self, failure: Classification | None, latency_s: float) -> Change | None:
+        """Tell the breaker how it ended."""
+        breakers = self.call.gate.breakers
+        if breakers is None or self.key is None:
+            return None
+        self.leased = False
+        if breakers.store.blocking:
+            return await to_thread.run_sync(breakers.report, self.key, self.owner, failure, latency_s)
+        return breakers.report(self.key, self.owner, failure, latency_s)
+
+    async def release(self) -> Change | None:
+        """Give back the right to probe, if it is still held."""
+        breakers = self.call.gate.breakers
+        if breakers is None or self.key is None or not self.leased:
+            return None
+        self.leased = False
+        if breakers.store.blocking:
+            return await to_thread.run_sync(breakers.release, self.key, self.owner)
+        return breakers.release(self.key, self.owner)
