@@ -48,6 +48,12 @@ def test_cost_counts_each_kind_of_token_at_its_price() -> None:
     assert cost(usage, Price(10.0, 50.0)) == pytest.approx(0.015)
 
 
+def test_more_cached_tokens_than_input_are_counted_as_all_of_it() -> None:
+    """A contradiction of the server's makes no negative rest."""
+    assert cost(Usage(10, 0, cached_tokens=1000), Price(10.0, 50.0, cached=1.0)) == pytest.approx(0.00001)
+    assert cost(Usage(10, 0, 4, 1000), Price(10.0, 50.0, 1.0, 2.0)) == pytest.approx(0.000016)
+
+
 def test_unknown_tokens_or_prices_make_the_cost_unknown() -> None:
     """Never zero."""
     assert cost(Usage(5, None), Price(1.0, 1.0)) is None

@@ -105,6 +105,18 @@ def test_servers_that_do_not_count_tool_calls_are_understood_by_the_id(
     assert reply.finish == "tool_calls"
 
 
+def test_arguments_without_an_index_belong_to_the_call_that_began_last(openai: Make) -> None:
+    """Also where that one took an index a second time."""
+    stream = (
+        call(0, "t0", "f", "{}")
+        + call(1, "t1", "g", "{}")
+        + call(0, "t2", "h", "{")
+        + call(None, arguments="}")
+    )
+    reply = reply_of(read_all(openai(), stream + openai_chunk({}, "tool_calls")))
+    assert [made.arguments for made in reply.tool_calls] == ["{}", "{}", "{}"]
+
+
 def test_an_id_that_is_said_again_begins_no_second_call(openai: Make) -> None:
     """Some servers repeat id and name with every part."""
     stream = call(0, "t0", "f", "{") + call(0, "t0", "f", "}") + openai_chunk({}, "tool_calls")
