@@ -58,10 +58,10 @@ def pass_gate(turn: Turn, site: Site, scope: str, node: Node | None) -> None:
     """The dependency gate; beyond it a step fans out or waits for a slot. `always()` steps need no gate."""
     refusal = None if site.part.step.always else first_refusal(turn.state, site, scope, node)
     guard = suppressor(turn.state, site, scope, node) if turn.state.critical_failures else None
-    if refusal is not None:
+    if guard is not None and (refusal is None or refusal.reason == "dependency_failed"):
+        skip(turn, site, scope, "suppressed", guard)  # says more: nothing about its edges would let it act
+    elif refusal is not None:
         skip(turn, site, scope, refusal.reason, refusal.because)
-    elif guard is not None:
-        skip(turn, site, scope, "suppressed", guard)
     elif site.leaf:
         make_ready(turn, site, scope, node)
     else:
