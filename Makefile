@@ -50,8 +50,9 @@ lock: $(VENV)/created ## resolve requirements/*.txt again (ARGS=--upgrade for th
 	@$(PIP_LOCKED) -r requirements/lock.txt
 	@$(BIN)/python tools/lock.py $(ARGS)
 
-reference: $(VENV)/installed ## write the pages of docs/reference that the code knows best
+reference: $(VENV)/installed ## write the pages that code and tests know best: docs/reference, the behaviour matrix
 	@$(BIN)/python tools/reference.py
+	@$(BIN)/python -m tools.matrix
 
 changelog: $(VENV)/created ## show the changelog entry that the fragments in changes/ make
 	@$(BIN)/python tools/changelog.py show

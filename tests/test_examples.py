@@ -131,6 +131,46 @@ def test_a_release_that_a_person_refuses_is_not_made(folder: Path) -> None:
     assert (refused.exit_code, refused.outcomes()["release"]) == (0, "skipped")
 
 
+def test_an_ill_deployment_is_undone_and_not_announced(folder: Path) -> None:
+    """Semantics 19 and 20: the open edge is closed, the pager goes off, and the old version is back."""
+    ran = run(folder, "deployment.yaml")
+    steps = ran.result["steps"]
+    assert (ran.exit_code, steps["announce"]["reason"]) == (1, "suppressed")
+    assert (folder / "live.txt").read_text() == "2.0.9\n"
+    assert (folder / "paged.txt").read_text() == "smoke-test\n"
+    assert not (folder / "announced.txt").exists()
+    assert [event["event"] for event in ran.result["fault_events"]] == [
+        "fault.detected",
+        "fault.isolated",
+        "fault.recovery.failed",
+        "fault.escalated",
+        "fault.compensated",
+    ]
+
+
+def test_a_deployment_that_works_is_announced(folder: Path) -> None:
+    """Nobody is paged, and nothing is undone."""
+    ran = run(folder, "deployment.yaml", "-i", "healthy=yes")
+    assert (ran.exit_code, ran.outcomes()["announce"], ran.outcomes()["page"]) == (0, "passed", "skipped")
+    assert (folder / "live.txt").read_text() == "2.1.0\n"
+    assert ran.result["undone"] == []
+
+
+def test_each_item_is_tried_again_by_itself(folder: Path) -> None:
+    """Two of five items need a second attempt; the run's budget of retries allows three."""
+    ran = run(folder, "fan-out-with-budget.yaml")
+    steps = ran.result["steps"]
+    assert (ran.exit_code, [item["attempts"] for item in steps["ask"]["items"]]) == (0, [2, 2, 1, 1, 1])
+    assert steps["summary"]["output"] == {"answered": 5, "second_attempts": 2}
+
+
+def test_a_budget_of_retries_ends_a_bad_day_early(folder: Path) -> None:
+    """Five items fail at first, three may be tried again; the summary is made all the same."""
+    ran = run(folder, "fan-out-with-budget.yaml", "-i", "silent=5")
+    assert (ran.exit_code, ran.result["budgets"]["run"]) == (1, {"retries": {"allowed": 3, "used": 3}})
+    assert ran.result["steps"]["summary"]["output"] == {"answered": 3, "second_attempts": 3}
+
+
 @pytest.mark.parametrize(
     ("free_percent", "exit_code", "clean_up"), [("7", 0, "passed"), ("1", 1, "skipped"), ("40", 0, "skipped")]
 )
