@@ -74,7 +74,7 @@ def test_critical_and_criticality_clash(refuse: Any) -> None:
     [
         (
             "type: command, exec: x, criticality: internal",
-            ["contract.missing_assume", "contract.missing_guarantee"],
+            ["contract.missing_assume", "contract.missing_output"],
         ),
         ("type: command, exec: x, criticality: internal, if: 'true', guarantee: [output.a]", []),
         ("type: command, exec: x, criticality: internal, assume: 'true', schema: {type: object}", []),

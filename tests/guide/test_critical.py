@@ -107,8 +107,8 @@ def test_H_7_reserved_tags_leave_no_step_out(play: Play, tag: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ("", {"contract.missing_assume", "contract.missing_guarantee"}),
-        (", assume: 'true'", {"contract.missing_guarantee"}),
+        ("", {"contract.missing_assume", "contract.missing_output"}),
+        (", assume: 'true'", {"contract.missing_output"}),
         (", if: 'true', guarantee: ['true']", set()),
         (", assume: ['true'], guarantee: 'true'", set()),
         (", assume: 'true', schema: {type: object}", set()),

@@ -86,7 +86,7 @@ def test_G4_strict_safety_refuses_what_is_unsafe(number: int) -> None:
     if number in UNSAFE:
         assert set(refused(text)) <= {
             "contract.missing_assume",
-            "contract.missing_guarantee",
+            "contract.missing_output",
             "expression.cumulative",
         }
     else:

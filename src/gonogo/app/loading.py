@@ -14,6 +14,7 @@ from gonogo.core.plan import Plan
 if TYPE_CHECKING:
     from gonogo.app.ahead import Ahead
     from gonogo.config import Loaded
+    from gonogo.config.schema.base import Safety
     from gonogo.expressions.sandbox import Sandbox
     from gonogo.providers.table import Table
 
@@ -22,12 +23,14 @@ def load(
     path: str | Path | None = None,
     *,
     strict: bool = False,
+    safety: Safety | None = None,
     table: Table | None = None,
     ahead: Ahead | None = None,
 ) -> Loaded:
     """The plan of a workflow file; without a path the usual names are looked for, up to the git root.
 
-    The expressions are compiled by the sandbox of `ahead`, else by one that is made for it.
+    `safety` wins over what the files say, and `strict` turns warnings into errors whatever they say. The expressions
+    are compiled by the sandbox of `ahead`, else by one that is made for it.
 
     Raises:
         ConfigError: with every problem found.
@@ -40,11 +43,22 @@ def load(
         path = find_config(Path.cwd()).path
     with _Compiler(ahead.sandbox if ahead is not None else None) as compile_expressions:
         return load_file(
-            path, providers=table or built_in_table(), compile_expressions=compile_expressions, strict=strict
+            path,
+            providers=table or built_in_table(),
+            compile_expressions=compile_expressions,
+            strict=strict,
+            safety=safety,
         )
 
 
-def loads(text: str, *, strict: bool = False, name: str = "<text>", table: Table | None = None) -> Loaded:
+def loads(
+    text: str,
+    *,
+    strict: bool = False,
+    safety: Safety | None = None,
+    name: str = "<text>",
+    table: Table | None = None,
+) -> Loaded:
     """The plan of a text. Raises ConfigError."""
     from gonogo.config import loads as load_text
 
@@ -54,6 +68,7 @@ def loads(text: str, *, strict: bool = False, name: str = "<text>", table: Table
             providers=table or built_in_table(),
             compile_expressions=compile_expressions,
             strict=strict,
+            safety=safety,
             name=name,
         )
 

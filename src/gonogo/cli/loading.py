@@ -12,6 +12,7 @@ from gonogo.errors import Problem, UsageError
 if TYPE_CHECKING:
     from gonogo.app import Ahead
     from gonogo.config import Loaded
+    from gonogo.config.schema.base import Safety
 
 WARNINGS_SHOWN_MAX = 5
 
@@ -40,21 +41,14 @@ def config_path_in(folder: Path) -> Path:
     return _short(find_config(folder).path)
 
 
-def load(session: Session, config: Path | None, safety: str | None, ahead: Ahead | None = None) -> Loaded:
+def load(session: Session, config: Path | None, safety: Safety | None, ahead: Ahead | None = None) -> Loaded:
     """The plan. Raises ConfigError and UsageError. `safety` from the command line wins over the file's.
 
     `ahead` is a sandbox that was started before.
     """
-    return _load(config_path(session, config), safety, ahead)
-
-
-def _load(path: Path, safety: str | None, ahead: Ahead | None) -> Loaded:
     from gonogo.app import load as load_file
 
-    loaded = load_file(path, strict=safety == "strict", ahead=ahead)
-    if safety is None and loaded.plan.safety == "strict":
-        return loaded if not _doubts(loaded.problems) else load_file(path, strict=True, ahead=ahead)
-    return loaded
+    return load_file(config_path(session, config), safety=safety, ahead=ahead)
 
 
 def tell_warnings(session: Session, problems: Sequence[Problem]) -> None:

@@ -43,11 +43,14 @@ def nearest(word: str, words: Any) -> str | None:
 
 
 class Collector:
-    """Problems found so far for one file and the files it takes in. `strict` turns warnings into errors."""
+    """Problems found so far for one file and the files it takes in. `strict` turns warnings into errors, `relaxed`
+    leaves out those about what a careful workflow says.
+    """
 
-    def __init__(self, root: Node, *, strict: bool = False) -> None:
+    def __init__(self, root: Node, *, strict: bool = False, relaxed: bool = False) -> None:
         self.root = root
         self.strict = strict
+        self.relaxed = relaxed
         self.found: list[Problem] = []
         self._left_out = 0
         self._first_file = root.source.file
@@ -98,6 +101,11 @@ class Collector:
     def warn(self, code: str, message: str, path: Path, suggestion: str | None = None) -> None:
         """The file can be used, but probably doesn't say what is meant; an error under strict."""
         self.add("error" if self.strict else "warning", code, message, path, suggestion)
+
+    def care(self, code: str, message: str, path: Path, suggestion: str | None = None) -> None:
+        """A warning about what a careful workflow says; `safety: off` doesn't want to hear it (G4)."""
+        if not self.relaxed:
+            self.warn(code, message, path, suggestion)
 
     def note(self, code: str, message: str, path: Path, suggestion: str | None = None) -> None:
         """Something worth knowing."""

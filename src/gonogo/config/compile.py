@@ -19,6 +19,7 @@ from gonogo.config.drafts import Draft, Providers, read_drafts, with_routing_def
 from gonogo.config.expressions import CompileExpressions, Expressions, Use
 from gonogo.config.nodes import Mapping, find, plain
 from gonogo.config.schema import top
+from gonogo.config.schema.base import Safety
 from gonogo.config.steps import StepCompiler, failure_conditions, not_yet, schema_problem
 from gonogo.config.undoing import check_compensation
 from gonogo.config.validate import check
@@ -38,7 +39,7 @@ class Setting:
 
     providers: Providers
     compile_expressions: CompileExpressions
-    strict: bool = False
+    safety: Safety = "standard"
     default_name: str = "workflow"
     workflows: dict[str, Plan] = field(default_factory=dict)
 
@@ -51,7 +52,6 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     steps_node = root.get("steps")
     if document is None or not isinstance(steps_node, Mapping):
         return None
-    notes.strict = notes.strict or setting.strict or document.safety == "strict"
     if len(steps_node.entries) > STEPS_MAX:
         notes.error("steps.many", f"{len(steps_node.entries)} steps; at most {STEPS_MAX}", ("steps",))
         return None
@@ -64,7 +64,7 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     drafts = read_drafts(steps_node, setting.providers, notes)
     expressions = Expressions(notes)
     names = frozenset(steps_node.entries)
-    actions = Actions(notes, expressions, names, setting.workflows, document.safety)
+    actions = Actions(notes, expressions, names, setting.workflows, setting.safety)
     compiler = StepCompiler(notes, expressions, actions)
     steps = {name: compiler.compile(draft) for name, draft in drafts.items()}
     steps.update(actions.hidden)
@@ -126,7 +126,7 @@ def _plan(
         ),
         include_tags=tuple(document.tag_filter.include),
         exclude_tags=tuple(document.tag_filter.exclude),
-        safety=document.safety,
+        safety=setting.safety,
         budget=_budget(document.budget),
         compensate_on=tuple(dict.fromkeys(document.compensate_on)),
         env=dict(document.env),

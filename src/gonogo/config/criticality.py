@@ -13,7 +13,6 @@ Origin = Literal["explicit", "tag", "inferred"]
 RESERVED_TAGS = ("external", "internal", "critical", "info")
 CRITICAL = frozenset(("external", "internal", "policy"))
 _NEEDS_OUTPUT_CONTRACT = frozenset(("ai", "script", "command", "http", "http_client", "http_input"))
-_USUALLY_MUTATES = frozenset(("github", "http", "http_client", "workflow"))
 
 
 def effects_of(draft: Draft) -> Effects:
@@ -61,7 +60,8 @@ def _routes(draft: Draft) -> bool:
     for block in (draft.engine.on_success, draft.engine.on_fail, draft.engine.on_finish):
         if block and (block.run or block.run_js or block.goto or block.goto_js or block.transitions):
             return True
-    return False
+    retry = draft.engine.on_fail.retry if draft.engine.on_fail else None
+    return retry is not None and not isinstance(retry.exhausted, str)
 
 
 def check_criticality(draft: Draft, criticality: Criticality, origin: Origin, notes: Collector) -> None:
@@ -69,16 +69,16 @@ def check_criticality(draft: Draft, criticality: Criticality, origin: Origin, no
     engine, path = draft.engine, draft.path
     if engine.criticality is not None and engine.critical is not None:
         notes.error("key.clash", "critical and criticality say the same; keep one", (*path, "critical"))
-    if draft.provider.name in _USUALLY_MUTATES and origin == "inferred" and criticality == "external":
+    if origin == "inferred" and criticality == "external":
         message = "this step changes the outside; its criticality was inferred as external"
-        notes.warn("criticality.inferred", message, path, "write criticality: external")
+        notes.care("criticality.inferred", message, path, "write criticality: external")
     if criticality not in ("external", "internal") or origin == "inferred":
         return
     if not engine.assume and not engine.if_:
         message = f"a step of criticality {criticality} should say what it assumes"
-        notes.warn("contract.missing_assume", message, path, "add assume: or if:")
+        notes.care("contract.missing_assume", message, path, "add assume: or if:")
     if draft.provider.name in _NEEDS_OUTPUT_CONTRACT and not (
         engine.guarantee or engine.schema_ or engine.output_schema
     ):
         message = f"a step of criticality {criticality} should say what it guarantees"
-        notes.warn("contract.missing_guarantee", message, path, "add guarantee: or schema:")
+        notes.care("contract.missing_output", message, path, "add guarantee: or schema:")

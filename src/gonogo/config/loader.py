@@ -13,6 +13,7 @@ from gonogo.config.drafts import Providers
 from gonogo.config.expressions import CompileExpressions
 from gonogo.config.files import Reader, as_document, named_files
 from gonogo.config.nodes import Mapping, Scalar
+from gonogo.config.schema.base import SAFETY, Safety
 from gonogo.config.yaml import parse
 from gonogo.core.plan import Plan
 from gonogo.errors import Bug, ConfigError, Problem
@@ -30,16 +31,21 @@ class Loaded:
 
 
 def load(
-    path: Path | str, *, providers: Providers, compile_expressions: CompileExpressions, strict: bool = False
+    path: Path | str,
+    *,
+    providers: Providers,
+    compile_expressions: CompileExpressions,
+    strict: bool = False,
+    safety: Safety | None = None,
 ) -> Loaded:
     """The plan of a workflow file. Raises ConfigError with every problem found.
 
     `compile_expressions` is asked once whether all JavaScript compiles (`Sandbox.prepare`); `strict` turns
-    warnings that name a risk into errors, as `safety: strict` does.
+    warnings that name a risk into errors, as `safety: strict` does. `safety` wins over what the files say.
     """
     file = Path(os.path.abspath(path))
     reader = Reader.for_file(file)
-    work = _Work(reader, providers, compile_expressions, strict)
+    work = _Work(reader, providers, compile_expressions, strict, safety)
     plan, problems = work.plan_of(reader.read(file, str(path)), file, ())
     return Loaded(plan, problems, tuple(dict.fromkeys(reader.files)))
 
@@ -50,11 +56,12 @@ def loads(
     providers: Providers,
     compile_expressions: CompileExpressions,
     strict: bool = False,
+    safety: Safety | None = None,
     name: str = "<text>",
 ) -> Loaded:
     """The plan of a text; it can't name other files. For tests and editors. Raises ConfigError."""
     reader = Reader(Path("/"), Path("/"))
-    work = _Work(reader, providers, compile_expressions, strict)
+    work = _Work(reader, providers, compile_expressions, strict, safety)
     plan, problems = work.plan_of(as_document(parse(text, name), name), None, ())
     return Loaded(plan, problems, ())
 
@@ -63,25 +70,40 @@ class _Work:
     """One load. Imported workflow files become plans of their own, each compiled once per chain."""
 
     def __init__(
-        self, reader: Reader, providers: Providers, compile_expressions: CompileExpressions, strict: bool
+        self,
+        reader: Reader,
+        providers: Providers,
+        compile_expressions: CompileExpressions,
+        strict: bool,
+        safety: Safety | None,
     ) -> None:
         self._reader = reader
         self._providers = providers
         self._compile = compile_expressions
         self._strict = strict
+        self._safety = safety
 
     def plan_of(
-        self, document: Mapping, file: Path | None, chain: tuple[Path, ...]
+        self,
+        document: Mapping,
+        file: Path | None,
+        chain: tuple[Path, ...],
+        around: Safety = "standard",
     ) -> tuple[Plan, tuple[Problem, ...]]:
-        """The plan of one file with what it extends and imports. Raises ConfigError."""
+        """The plan of one file with what it extends and imports. Raises ConfigError.
+
+        `around` is the safety of the workflow that runs it, which holds where the file says nothing.
+        """
         folder = file.parent if file else None
         chain = (*chain, Path(os.path.realpath(file))) if file else chain
         notes = Collector(document, strict=self._strict)
         merged = merge.finish(self._reader.with_parents(document, folder, notes, chain[-1:]))
         notes.root = merged
-        workflows = self._workflows(merged, folder, notes, chain)
+        safety = self._safety or _said_safety(merged) or around
+        notes.strict, notes.relaxed = self._strict or safety == "strict", safety == "off"
+        workflows = self._workflows(merged, folder, notes, chain, safety)
         default_name = file.name.lstrip(".").split(".")[0] if file else "workflow"
-        setting = Setting(self._providers, self._compile, self._strict, default_name, workflows)
+        setting = Setting(self._providers, self._compile, safety, default_name, workflows)
         plan = compile_document(merged, setting, notes)
         notes.refuse_if_failed()
         if plan is None:
@@ -89,22 +111,35 @@ class _Work:
         return plan, notes.sorted()
 
     def _workflows(
-        self, document: Mapping, folder: Path | None, notes: Collector, chain: tuple[Path, ...]
+        self,
+        document: Mapping,
+        folder: Path | None,
+        notes: Collector,
+        chain: tuple[Path, ...],
+        safety: Safety,
     ) -> dict[str, Plan]:
         """Imported workflow files by id, and those that steps name by path under that path."""
         made: dict[str, Plan] = {}
         for named in named_files(document, "imports", notes):
-            read = self._read(named, "imports", folder, notes, chain)
+            read = self._read(named, "imports", folder, notes, chain, safety)
             if read is not None:
                 _register(*read, made, notes)
         for named in _configs_of_steps(document):
-            read = self._read(named, "config", folder, notes, chain) if named.text not in made else None
+            if named.text in made:
+                continue
+            read = self._read(named, "config", folder, notes, chain, safety)
             if read is not None:
                 made[named.text] = read[1]
         return made
 
     def _read(
-        self, named: Scalar, key: str, folder: Path | None, notes: Collector, chain: tuple[Path, ...]
+        self,
+        named: Scalar,
+        key: str,
+        folder: Path | None,
+        notes: Collector,
+        chain: tuple[Path, ...],
+        safety: Safety,
     ) -> tuple[Mapping, Plan] | None:
         """The workflow file that `named` means, seen from the folder of the file it is written in."""
         base = self._reader.shown_from.joinpath(named.source.file).parent if folder else None
@@ -117,12 +152,18 @@ class _Work:
             return None
         try:
             document = self._reader.read(path)
-            plan, problems = self.plan_of(document, path, chain)
+            plan, problems = self.plan_of(document, path, chain, safety)
         except ConfigError as error:
             notes.found.extend(error.problems)
             return None
         notes.found.extend(problems)
         return document, plan
+
+
+def _said_safety(document: Mapping) -> Safety | None:
+    """What a file says of its safety; a word that is none is reported when the file is compiled."""
+    said = getattr(document.get("safety"), "value", None)
+    return next((word for word in SAFETY if word == said), None)
 
 
 def _register(document: Mapping, plan: Plan, made: dict[str, Plan], notes: Collector) -> None:

@@ -138,7 +138,7 @@ def check_loops(order: Order, max_loops: int, notes: Collector) -> None:
                     f"going to {shown(target)} leads back to {shown(name)}, with no budget but the default"
                 )
                 advice = "set routing: {max_loops: …} below 10, or max_runs on one of them"
-                notes.warn("routing.loop", message, ("steps", name, *path), advice)
+                notes.care("routing.loop", message, ("steps", name, *path), advice)
 
 
 def _bounded(step: Step) -> bool:

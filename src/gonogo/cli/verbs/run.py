@@ -123,8 +123,6 @@ def _input(declared: Any, text: str) -> Any:
 
 def _changed(loaded: Loaded, given: dict[str, Any]) -> Loaded:
     """The plan with what the command line says instead, so that the journal has it."""
-    from msgspec.structs import replace
-
     from gonogo.app import with_limits
 
     plan = with_limits(
@@ -134,6 +132,4 @@ def _changed(loaded: Loaded, given: dict[str, Any]) -> Loaded:
         include_tags=options.words(given["tags"]) or None,
         exclude_tags=options.words(given["exclude_tags"]) or None,
     )
-    if given["safety"]:
-        plan = replace(plan, safety=given["safety"])
     return dataclasses.replace(loaded, plan=plan)

@@ -21,7 +21,7 @@ from gonogo.cli.session import Session
 @options.format_option("table", "json")
 @click.pass_obj
 def COMMAND(  # noqa: N802 - what the group looks for
-    session: Session, /, config: Path | None, safety: str | None, show: bool, format_name: str
+    session: Session, /, config: Path | None, safety: Any, show: bool, format_name: str
 ) -> int:
     """Find every mistake in a workflow file; run nothing.
 

@@ -72,6 +72,7 @@ def schema_value(value: Any) -> Any:
     raise ValueError("expected a JSON Schema (a mapping) or the name of a renderer")
 
 
+Safety = Literal["off", "standard", "strict"]
 Seconds = Annotated[float, Written(seconds, float | str)]
 Condition = Annotated[str, Written(condition_text, str | bool)]
 Conditions = Annotated[list[Condition], Written(one_or_many, str | bool | list[str | bool])]
@@ -97,4 +98,5 @@ Event = Literal[
     "whatsapp_message",
     "teams_message",
 ]
+SAFETY: tuple[Safety, ...] = ("off", "standard", "strict")
 CriticalityWord = Literal["external", "internal", "policy", "info"]

@@ -14,6 +14,7 @@ from gonogo.config.schema.base import (
     Names,
     Noun,
     Positive,
+    Safety,
     Seconds,
     Tag,
     number_as_text,
@@ -143,8 +144,11 @@ class Document(Noun, frozen=True, kw_only=True):
     env: Annotated[Env, Meta(description="Environment of all steps.")] = {}
     memory: Annotated[Memory | None, Meta(description="The run's memory. Doesn't act yet.")] = None
     safety: Annotated[
-        Literal["off", "standard", "strict"], Meta(description="strict makes warnings errors.")
-    ] = "standard"
+        Safety | None,
+        Meta(
+            description="strict: warnings are errors; off: no caps; standard unless a workflow around it says."
+        ),
+    ] = None
     budget: Annotated[Budget, Meta(description="What a run may spend in all.")] = Budget()
     compensate_on: Annotated[
         tuple[Literal["no_go", "halted", "cancelled"], ...],
