@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 WRITTEN = Path(__file__).with_name("public_api.txt")
-PUBLIC_MODULES = ("gonogo", "gonogo.provider", "gonogo.testing")
+PUBLIC_MODULES = ("gonogo", "gonogo.gate", "gonogo.provider", "gonogo.testing")
 
 
 def written_names(module: str) -> set[str]:

@@ -122,6 +122,20 @@ def test_a_rule_that_breaks_is_no_match_with_a_record_or_the_end() -> None:
         answered(policy("a", after=rules, strict=True), world(a=Http(500)), {"evaluate": evaluate})
 
 
+def test_an_error_of_a_rule_tells_no_secret() -> None:
+    """E6."""
+
+    def evaluate(text: str, scope: Any) -> Any:
+        raise ValueError("sk-1 is wrong")
+
+    answer = answered(
+        policy("a", after=(rule("ok", "x"),)),
+        world(a="fine"),
+        {"evaluate": evaluate, "redact": lambda text: text.replace("sk-1", "***")},
+    )
+    assert answer.record.decided()[0].entries[0].error == "ValueError: *** is wrong"
+
+
 def test_predicates_are_functions_by_name_and_tell_what_they_read() -> None:
     """F4, E3."""
     given = policy("a", after=(rule("fail-fast", Predicate("slow", "2"), kind="slow"),))

@@ -83,6 +83,14 @@ def test_an_answer_that_is_not_valid_was_an_act_all_the_same() -> None:
     assert (raised.value.kind, raised.value.effect) == ("schema-fail", "done")
 
 
+def test_what_may_have_happened_is_told_before_spent_bounds() -> None:
+    """One attempt allowed and its end unclear: that it is unclear matters more."""
+    given_policy = policy("a", bounds=Bounds(attempts_max=1))
+    with pytest.raises(NotRetryable) as raised:
+        answered(given_policy, world(a=Http(500)), effects="mutates")
+    assert raised.value.kind == "side-effect-unsafe"
+
+
 def test_no_rule_overrules_it() -> None:
     """B11: guards come before rules."""
     always = Policy(

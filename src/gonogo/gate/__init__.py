@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gonogo.gate.breaker import BreakerPolicy
     from gonogo.gate.budgets import Amounts, Purse, RetryShare
+    from gonogo.gate.checking import doubts
     from gonogo.gate.events import Carried, Usage
     from gonogo.gate.failures import (
         BudgetExceeded,
@@ -30,7 +31,18 @@ if TYPE_CHECKING:
         ValidationStuck,
     )
     from gonogo.gate.gate import Gate
-    from gonogo.gate.policy import Backoff, Bounds, Expression, Policy, Predicate, Rule, Target, Timers, rule
+    from gonogo.gate.policy import (
+        Backoff,
+        Bounds,
+        Expression,
+        Hedge,
+        Policy,
+        Predicate,
+        Rule,
+        Target,
+        Timers,
+        rule,
+    )
     from gonogo.gate.record import CallRecord
     from gonogo.gate.rules import Answer as Judgement
     from gonogo.gate.rules import Choice, decide
@@ -40,6 +52,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "breaker": ("BreakerPolicy",),
+    "checking": ("doubts",),
     "budgets": ("Amounts", "Purse", "RetryShare"),
     "events": ("Carried", "Usage"),
     "failures": (
@@ -47,7 +60,7 @@ _HOMES = {
         "PreCheckFailed", "StepFailed", "ValidationStuck",
     ),
     "gate": ("Gate",),
-    "policy": ("Backoff", "Bounds", "Expression", "Policy", "Predicate", "Rule", "Target", "Timers", "rule"),
+    "policy": ("Backoff", "Bounds", "Expression", "Hedge", "Policy", "Predicate", "Rule", "Target", "Timers", "rule"),
     "record": ("CallRecord",),
     "rules": ("Choice", "decide"),
     "signals": ("Signal", "Test"),
@@ -58,9 +71,9 @@ _HOMES = {
 __all__ = [
     "Amounts", "Answer", "Attempt", "Backoff", "Bounds", "BreakerPolicy", "BudgetExceeded", "CallRecord",
     "Carried", "Choice", "Chunk", "CircuitOpen", "DeadlineExceeded", "Exhausted", "Expression", "FileStore",
-    "Gate", "GateError", "Judgement", "MemoryStore", "Misconfigured", "NotRetryable", "Policy",
+    "Gate", "GateError", "Hedge", "Judgement", "MemoryStore", "Misconfigured", "NotRetryable", "Policy",
     "PreCheckFailed", "Predicate", "Purse", "RetryShare", "Rule", "Signal", "Step", "StepFailed", "StreamReset",
-    "Target", "Test", "Timers", "Usage", "ValidationStuck", "decide", "rule",
+    "Target", "Test", "Timers", "Usage", "ValidationStuck", "decide", "doubts", "rule",
 ]  # fmt: skip
 
 

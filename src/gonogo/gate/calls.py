@@ -127,8 +127,9 @@ class Call:
 
     def note(self, text: str) -> None:
         """Something that changes nothing about the call but should be known; once."""
-        if text not in self.record.notes:
-            self.record.notes.append(text)
+        clean = self.clean(text)
+        if clean not in self.record.notes:
+            self.record.notes.append(clean)
 
     # --- commands
 
@@ -142,7 +143,7 @@ class Call:
                 await clock.sleep(left_s)
             return e.Waited(clock.now())
         assert isinstance(command, c.Judge)
-        entries = await judge(self.policy, command, self.gate.evaluate, self.gate.predicates)
+        entries = await judge(self.policy, command, self.gate.evaluate, self.gate.predicates, self.clean)
         return e.Judged(self.gate.clock.now(), entries)
 
     async def _admit(self, command: c.Admit) -> e.AnyEvent:

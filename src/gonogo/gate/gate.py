@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
 from typing import Any
 
 import anyio
@@ -73,8 +74,8 @@ class Gate:
         self.redact = redact
         self.watch = watch
         self.breakers = _breakers(self.policy.breaker, store, self.clock)
-        self._seed = seed if seed is not None else secrets.token_hex(4)
-        self._count = 0
+        self._seed = seed if seed is not None else secrets.token_hex(6)
+        self._count = count(1)
         self._last_good: tuple[int, float] | None = None
 
     async def call(self, what: Step | Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
@@ -119,8 +120,7 @@ class Gate:
 
     def next_id(self) -> str:
         """A call's id."""
-        self._count += 1
-        return f"{self._seed}-{self._count}"
+        return f"{self._seed}-{next(self._count)}"
 
     def unfit(self, step: Step) -> dict[str, str]:
         """Targets that can't serve a step, and why (F7)."""

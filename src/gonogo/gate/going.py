@@ -342,8 +342,12 @@ def blocked(turn: Turn, block: Block, wanted: str, phase: str) -> None:
 
 
 def give_up(turn: Turn, category: str, kind: str) -> None:
-    """There is no way on."""
+    """There is no way on. What may have been done outside is told before all else."""
     failure = turn.state.failure
+    unsafe = guards.side_effect(turn.state, None)
+    if unsafe is not None:
+        blocked(turn, unsafe, "call", "after")
+        return
     fail(
         turn, category or category_of(turn.state), kind or (failure.kind if failure else "exhausted"), "after"
     )

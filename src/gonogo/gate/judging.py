@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from gonogo.gate.commands import Judge
 from gonogo.gate.policy import Expression, Filter, Policy, Predicate, Rule
 from gonogo.gate.rules import Answer, Entry, Read, answered, entry_of, small
@@ -23,9 +25,13 @@ _ERROR_MAX = 300
 
 
 async def judge(
-    policy: Policy, command: Judge, evaluate: Evaluator | None, predicates: Predicates
+    policy: Policy,
+    command: Judge,
+    evaluate: Evaluator | None,
+    predicates: Predicates,
+    clean: Callable[[str], str],
 ) -> tuple[Entry, ...]:
-    """The entries that answer a Judge command."""
+    """The entries that answer a Judge command; texts of errors without secrets (E6)."""
     rules = policy.before if command.phase == "before" else policy.after
     entries: list[Entry] = []
     matched = False
@@ -36,6 +42,8 @@ async def judge(
             entries.append(Entry(index, rule.named, rule.then, "not-reached", rule.kind))
             continue
         entry = await _entry(index, rule, command.scope, evaluate, predicates)
+        if entry.error is not None:
+            entry = structs.replace(entry, error=clean(entry.error))
         entries.append(entry)
         matched = entry.result == "matched"
     return tuple(entries)

@@ -30,7 +30,6 @@ MOVES: dict[str, dict[str, str]] = {
         ENDED: "cancelled",
     },
     AFTER: {
-        AFTER: "no target is left: rules with fallback",
         BEFORE: "retry-other",
         WAITING: "retry",
         FALLING_BACK: "fallback",
