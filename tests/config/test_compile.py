@@ -450,6 +450,59 @@ def test_G_27_a_step_that_is_told_of_a_failure_is_no_loop(load_text: Any) -> Non
     assert (loaded.plan.steps["a"].loop_budget, loaded.plan.steps["b"].loop_budget) == (None, 0)
 
 
+INIT = """
+imports: []
+steps:
+  a: {type: noop, on_init: {run: [%s]}, guarantee: outputs.ready.ok}
+  b: {type: noop}
+  ready: {type: noop, depends_on: %s}
+"""
+
+
+def test_C_10_R8_what_runs_before_a_step_arrives(load_text: Any) -> None:
+    """C.10 R8: names, arguments and the name under which the step sees the output, in order."""
+    text = """
+    steps:
+      a:
+        type: noop
+        on_init: {run: [b, {step: c, with: {n: 1, t: "{{ event.name }}"}, as: setup}], run_js: "['b']"}
+        guarantee: outputs.setup.ok
+      b: {type: noop}
+      c: {type: noop}
+    """
+    loaded = load_text(text)
+    step = loaded.plan.steps["a"]
+    first, second = step.on_init
+    assert (first.step, first.alias, second.step, second.alias) == ("b", None, "c", "setup")
+    assert (second.arguments, list(second.templates)) == ({"n": 1}, ["t"])
+    assert source(loaded.plan, step.on_init_js) == "['b']"
+    assert "reference.unknown_output" not in codes(loaded.problems)
+
+
+@pytest.mark.parametrize(
+    ("item", "behind", "code"),
+    [
+        ("nobody", "b", "reference.unknown"),
+        ("a", "b", "depends_on.cycle"),
+        ("ready", "a", "depends_on.cycle"),
+        ("{step: b, as: ready}", "b", "on_init.alias"),
+        ("{workflow: nobody}", "b", "reference.unknown_workflow"),
+        ("{step: b, workflow: c}", "b", "value.invalid"),
+        (", ".join(["b"] * 51), "b", "value.invalid"),
+    ],
+)
+def test_C_10_R8_what_cannot_run_before_a_step_is_refused(
+    refuse: Any, item: str, behind: str, code: str
+) -> None:
+    """C.10 R8: unknown ones, those that wait for the step itself, names that hide others, more than 50."""
+    assert codes(refuse(INIT % (item, behind))) == [code]
+
+
+def test_C_10_R8_nothing_to_run_is_refused(refuse: Any) -> None:
+    """C.10 R8: a block that says nothing."""
+    assert codes(refuse("steps: {a: {type: noop, on_init: {}}}")) == ["value.invalid"]
+
+
 def test_what_a_run_may_spend(load_text: Any, refuse: Any) -> None:
     """`budget`: a duration, whole numbers, an amount of money; nothing is no limit."""
     text = "budget: {%s}\nsteps: {a: {type: noop}}"

@@ -247,7 +247,7 @@ def test_keys_outside_of_our_scope_are_noted(warn: Any) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "on_init: {run: [a]}",
+        "on_init: {run_js: '[]'}",
         "on_fail: {retry: {max: 1, count: separately}}",
     ],
 )

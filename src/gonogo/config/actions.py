@@ -64,6 +64,27 @@ class Actions:
             self.notes.error("escalate.own", message, at, "name another step, or remove it")
         return name
 
+    def before(self, draft: Draft) -> tuple[tuple[Target, ...], int | None]:
+        """What `on_init` runs before a step: its items and its JavaScript (C.10 R8)."""
+        noun = draft.engine.on_init
+        if noun is None:
+            return (), None
+        path = (*draft.path, "on_init")
+        made: list[Target] = []
+        for index, item in enumerate(noun.run):
+            target = self._run(item, (*path, "run", index))
+            if item.as_ is not None:
+                self._check_alias(item.as_, target, (*path, "run", index, "as"))
+                target = msgspec.structs.replace(target, alias=item.as_)
+            made.append(target)
+        return tuple(made), self._expression(noun.run_js, "value", draft, (*path, "run_js"))
+
+    def _check_alias(self, alias: str, target: Target, path: Path) -> None:
+        """A name that is another step's would hide that step's output."""
+        if alias in self.names and alias != target.step:
+            message = f"{shown(alias)} is the name of another step, whose output it would hide"
+            self.notes.error("on_init.alias", message, path, "choose another name")
+
     def target_exists(self, name: str, path: Path) -> bool:
         """Report a target that is no step."""
         if name in self.names:

@@ -37,7 +37,9 @@ _USUAL_WORDS = {
     "checks": "steps",
 }
 _NOT_OWN = frozenset(
-    ("step", "workflow", "name", "description", "value", "schema", "type", "default", "to", "file")
+    """
+    step workflow name description value schema type default to file as time calls retries tokens money
+    """.split()
 )
 
 
@@ -49,16 +51,19 @@ def nouns() -> dict[str, tuple[str, ...]]:
         STEP: step.Step,
         "routing": top.Routing,
         "limits": top.Limits,
+        "budget": top.Budget,
         "tag_filter": top.TagFilter,
         "memory": top.Memory,
         "inputs": top.Input,
         "outputs": top.Output,
         "defaults": top.RoutingDefaults,
+        "on_init": blocks.Init,
         "on_fail": blocks.Fail,
         "on_success": blocks.Success,
         "on_finish": blocks.Success,
         "retry": blocks.Retry,
         "backoff": blocks.Backoff,
+        "exhausted": blocks.AfterRetries,
         "transitions": blocks.Transition,
         "run": blocks.RunItem,
         "failure_conditions": blocks.FailureCondition,

@@ -29,6 +29,8 @@ class Order:
         self.names = list(steps)
         self.index = {name: position for position, name in enumerate(steps)}
         self.parents = [self._known(_dependencies(step)) for step in steps.values()]
+        self.before = [self._known(target.step for target in step.on_init) for step in steps.values()]
+        self.aliases = {target.alias for step in steps.values() for target in step.on_init}
         self.routes = [self._known(name for _, name in routes(step)) for step in steps.values()]
 
     def _known(self, names: Iterable[str]) -> list[int]:
@@ -38,7 +40,7 @@ class Order:
     def leads_to(self) -> list[int]:
         """For each step the bits of all that may run because of it: dependents, what they route to, and so on."""
         following = [list(targets) for targets in self.routes]
-        for position, parents in enumerate(self.parents):
+        for position, parents in enumerate(self.awaited):
             for parent in parents:
                 following[parent].append(position)
         return reached(following)
@@ -48,16 +50,21 @@ class Order:
         return bool(self.leads_to[earlier] >> later & 1)
 
     @cached_property
+    def awaited(self) -> list[list[int]]:
+        """What each step waits for: its dependencies, and what runs before it."""
+        return [[*parents, *before] for parents, before in zip(self.parents, self.before, strict=True)]
+
+    @cached_property
     def ring(self) -> list[str] | None:
         """One cycle of dependencies, its first step again at the end; None when there is none."""
         for members in self._components:
-            if len(members) > 1 or members[0] in self.parents[members[0]]:
+            if len(members) > 1 or members[0] in self.awaited[members[0]]:
                 return self._ring_in(set(members))
         return None
 
     @cached_property
     def _components(self) -> list[list[int]]:
-        return strong_components(self.parents)
+        return strong_components(self.awaited)
 
     @cached_property
     def parents_first(self) -> list[int]:
@@ -69,7 +76,7 @@ class Order:
         path: dict[int, None] = {}
         while here not in path:
             path[here] = None
-            here = next(parent for parent in self.parents[here] if parent in members)
+            here = next(parent for parent in self.awaited[here] if parent in members)
         ring = dropwhile(lambda position: position != here, path)
         return [self.names[position] for position in (*ring, here)]
 
@@ -100,7 +107,7 @@ def routes(step: Step) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 def check_cycles(order: Order, notes: Collector) -> None:
-    """A dependency cycle is an error that names its path."""
+    """Steps that wait for each other, by depends_on or on_init, are an error that names the way round."""
     ring = order.ring
     if ring is not None:
         message = f"these steps wait for each other: {' -> '.join(ring[:20])}"
@@ -154,7 +161,7 @@ def check_reads(order: Order, uses: list[tuple[Use, Reading]], notes: Collector)
 
 
 def _check_read(order: Order, use: Use, name: str, notes: Collector) -> None:
-    if name == "history":
+    if name == "history" or name in order.aliases:
         return
     read = order.index.get(name, order.index.get(name.removesuffix("-raw")))
     if read is None:

@@ -16,7 +16,7 @@ from gonogo.core.plan import Criticality, Edge, FailureCondition, Need, Step
 
 Path = tuple[str | int, ...]
 _NOT_YET = {
-    "on_init": "make it a step and depend on it",
+    "on_init": "make it a step of its own and depend on it",
 }
 _RUN_STATUS = frozenset(("always", "failure", "success"))
 
@@ -39,6 +39,7 @@ class StepCompiler:
         engine = draft.engine
         condition, always = self._if(draft)
         step_schema, renderer = self._schema(draft)
+        on_init, on_init_js = self._actions.before(draft)
         return Step(
             name=draft.name,
             type=draft.provider.name,
@@ -65,6 +66,8 @@ class StepCompiler:
             fanout=self._fanout(draft),
             fanout_explicit=draft.engine.fanout is not None or draft.engine.reduce is not None,
             concurrency=engine.for_each_concurrency or 1,
+            on_init=on_init,
+            on_init_js=on_init_js,
             timeout_s=draft.provider.default_timeout_s if engine.timeout is None else engine.timeout,
             max_runs=engine.max_runs,
             start=engine.start,

@@ -57,11 +57,15 @@ class Transition(Struct, frozen=True, omit_defaults=True):
 
 
 class Target(Struct, frozen=True, omit_defaults=True):
-    """A step to run. `arguments` holds plain values, `templates` the argument names rendered by expression index."""
+    """A step to run. `arguments` holds plain values, `templates` the argument names rendered by expression index.
+
+    `alias`: for an item of on_init, the name its output has for the step (None: its own).
+    """
 
     step: str
     arguments: dict[str, Any] = {}
     templates: dict[str, int] = {}
+    alias: str | None = None
 
 
 class Retry(Struct, frozen=True, omit_defaults=True):
@@ -137,6 +141,8 @@ class Step(Struct, frozen=True, omit_defaults=True):
     fanout: Literal["map", "reduce"] = "reduce"
     fanout_explicit: bool = False
     concurrency: int = 1
+    on_init: tuple[Target, ...] = ()
+    on_init_js: int | None = None
     on_success: Block | None = None
     on_fail: Block | None = None
     on_finish: Block | None = None

@@ -33,6 +33,36 @@ def _spelled_out(value: Any) -> Any:
 RunItems = Annotated[list[RunItem], Written(_spelled_out, str | RunItem | list[str | RunItem])]
 
 
+ON_INIT_ITEMS_MAX = 50
+"""What a step may have run before it, items of lists counted each (spec C.10 R8)."""
+
+
+class InitItem(RunItem, frozen=True, kw_only=True):
+    """A step or workflow to run before a step, with the arguments it sees as `args`."""
+
+    as_: Annotated[str | None, Meta(description="Name of its output for the step; its own if absent.")] = (
+        field(name="as", default=None)
+    )
+
+
+InitItems = Annotated[
+    list[InitItem],
+    Meta(max_length=ON_INIT_ITEMS_MAX),
+    Written(_spelled_out, str | InitItem | list[str | InitItem]),
+]
+
+
+class Init(Noun, frozen=True, kw_only=True):
+    """What runs before a step, once per run of it: in order, each to its end."""
+
+    run: Annotated[InitItems, Meta(description="Steps to run, in order.")] = []
+    run_js: Annotated[str | None, Meta(description="JavaScript that gives a list of steps to run.")] = None
+
+    def __post_init__(self) -> None:
+        if not self.run and self.run_js is None:
+            raise ValueError("expected run or run_js")
+
+
 class Transition(Noun, frozen=True, kw_only=True):
     """`when` true: go `to` a step; `to: null` stops looking."""
 

@@ -19,7 +19,7 @@ from gonogo.config.schema.base import (
     Seconds,
     Tag,
 )
-from gonogo.config.schema.blocks import Fail, FailureConditions, Success
+from gonogo.config.schema.blocks import Fail, FailureConditions, Init, Success
 from gonogo.config.structs import Also, Written
 
 
@@ -80,9 +80,9 @@ class Step(Noun, frozen=True, kw_only=True):
         Literal["map", "reduce"] | None, Meta(description="Behind a list: once per item, or once.")
     ] = None
     reduce: Annotated[bool | None, Meta(description="true is fanout: reduce.")] = None
-    on_init: Annotated[
-        dict[str, Any] | None, Meta(description="What to run before the step. Doesn't act yet.")
-    ] = None
+    on_init: Annotated[Init | None, Meta(description="What to run before the step, once per run of it.")] = (
+        None
+    )
     on_success: Annotated[Success | None, Meta(description="What follows when it passed.")] = None
     on_fail: Annotated[Fail | None, Meta(description="What follows when it failed.")] = None
     on_finish: Annotated[
