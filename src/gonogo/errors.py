@@ -14,7 +14,7 @@ Faults of steps are not here: they are data (`core/faults.py`), never exceptions
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
 class GonogoError(Exception):
@@ -34,8 +34,7 @@ class UsageError(GonogoError):
     exit_code = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where in a text something is: `file` as the user gave it, `line` and `column` from 1."""
 
     file: str
@@ -43,8 +42,7 @@ class Place:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One thing wrong (or doubtful) in a workflow file.
 
     `code` is stable and dotted (`key.unknown`, `expression.syntax`); `path` is dotted (`steps.lint.if`);

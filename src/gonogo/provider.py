@@ -9,11 +9,10 @@ both.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, field
 
 from gonogo.core.faults import Effect, Fault, Issue
 from gonogo.core.plan import Effects
@@ -77,8 +76,7 @@ class Call(Struct, frozen=True):
         return self.templated is None or not self.templated.isdisjoint(fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """The call worked. `output` UNSET: there is none; `meta` is `output_meta` (exit_code, status, headers…).
 
     `memory` is applied in order; with `yields_memory` the output is the last operation's result. `content`
@@ -95,8 +93,7 @@ class Done:
     effect: Effect = "done"
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
     """The call failed; `output` may hold what is known (an error object, the text so far)."""
 
     fault: Fault
@@ -108,8 +105,7 @@ class Failed:
     effect: Effect = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Parked:
+class Parked(Struct, frozen=True):
     """The call waits for a person, and nothing runs. On timeout `default` answers, else the step fails."""
 
     prompt: str
@@ -121,8 +117,7 @@ class Parked:
 Outcome = Done | Failed | Parked
 
 
-@dataclass(frozen=True, slots=True)
-class ChildResult:
+class ChildResult(Struct, frozen=True):
     """How a child run ended: verdict GO, NO-GO or HOLD, its outputs, and its worst fault if any.
 
     `outputs` is a mapping of names, or the bare output of a workflow of one step that declares none (spec E.10 R2).
@@ -182,8 +177,7 @@ class Context(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(Struct, frozen=True):
     """A step type.
 
     `config`: Struct of the type's own keys, frozen and closed. `templates`: names of config fields whose texts (at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct, ValidationError, convert
 
 from gonogo.config.shapes import NOTHING, Wrong
-from gonogo.config.structs import Also, Noun, Written, fields_of, keys_of, unchecked
+from gonogo.config.structs import Noun, Written, fields_of, keys_of, unchecked
 from gonogo.provider import ConfigProblem
 
 
@@ -25,6 +25,8 @@ class Inner(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class Outer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One field of each kind."""
+
+    spellings: ClassVar[Mapping[str, str]] = {"spelt": "spelled"}
 
     text: Annotated[str, Meta(pattern="^[a-z]*$", max_length=5)] = ""
     share: Annotated[float, Meta(ge=0, le=1)] = 0.5
@@ -40,7 +42,7 @@ class Outer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     inners: Annotated[list[Inner], Meta(min_length=1)] = []
     day: date | None = None
     anything: Any = None
-    spelled: Annotated[list[str], Written(lambda value: value.split(), str), Also("spelt")] = []
+    spelled: Annotated[list[str], Written(lambda value: value.split(), str)] = []
 
 
 def read(data: dict[str, Any], model: Any = Outer) -> tuple[Any, list[Wrong]]:

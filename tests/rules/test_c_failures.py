@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from pytest_httpserver import HTTPServer
 from tests.whole import Ran, RunYaml
 from werkzeug import Response

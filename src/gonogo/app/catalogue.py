@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.provider import Provider
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One key of a step type. `template`: its texts are rendered before the call."""
 
     name: str
@@ -20,8 +20,7 @@ class Key:
     template: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StepType:
+class StepType(Struct, frozen=True):
     """A step type. `effects` is what its calls do outside, None when that depends on the step; `built_in` is False
     for one that an installed package brings; `problem` says why it can't be used.
     """

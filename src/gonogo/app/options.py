@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from gonogo.hosts.base import Asker, Log, Sink, nobody, unheard
 from gonogo.journal.store import Durability, Runs
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 RUNS_DIR = ".gonogo/runs"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """How a run is hosted, which never changes what it decides.
 
     `runs`: a folder, or a place that keeps runs (`gonogo.journal.memory.MemoryRuns`). `ask` answers questions,
@@ -51,8 +51,7 @@ def runs_in(options: Options) -> Runs:
     return options.runs
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """What a run is started with; all of it goes into its first record.
 
     `trigger` is the event ({name, action, …}) or None for no event, `context` holds pr, files, branch and
@@ -69,8 +68,7 @@ class Start:
     safe_mode: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """One line of a list of runs. `verdict` None: it is running, or was interrupted. Times are Unix seconds.
 
     `problem` tells why a run can't be read; then only the id is known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking, go_on_async

@@ -12,8 +12,9 @@ import secrets
 import tempfile
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from gonogo.cli.session import Session
 from gonogo.errors import GonogoError
@@ -24,8 +25,7 @@ _TALKATIVE = ("msgspec", "pydantic", "pydantic_core")
 """Their messages quote the values they were given; step types from outside may use pydantic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Crash:
+class Crash(Struct, frozen=True):
     """What to tell a person. `path` is None when no file could be written."""
 
     id: str

@@ -5,7 +5,6 @@ a closed pipe is no error, and what the terminal can't show is shown as an escap
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -74,8 +73,16 @@ class Output:
             and self._environment.get("TERM") != "dumb"
         )
         # In a pipe or file lines are as long as they are.
-        width = max(1, shutil.get_terminal_size().columns) if terminal else None
+        width = max(1, _columns()) if terminal else None
         return Style(width, colour, _shows_unicode(stream))
+
+
+def _columns() -> int:
+    from shutil import (
+        get_terminal_size,  # brings archives and compression with it, which a pipe needs none of
+    )
+
+    return get_terminal_size().columns
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> None:

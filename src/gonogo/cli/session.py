@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from gonogo.cli.output import Output
 
 DEFAULT_RUNS_DIR = Path(".gonogo") / "runs"
 
 
-@dataclass(slots=True)
-class Session:
+class Session(Struct):
     """One command. `journal` is set once a run is known, so that a bug report can name it."""
 
     output: Output

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from gonogo.config import templates
 from gonogo.config.collect import Collector, nearest, shown
@@ -22,8 +22,7 @@ _DEFAULT_BACKOFF_S = 1.0
 Path = tuple[str | int, ...]
 
 
-@dataclass(slots=True)
-class Actions:
+class Actions(Struct):
     """Compiles blocks; gathers the hidden steps that `{workflow: …}` items become."""
 
     notes: Collector

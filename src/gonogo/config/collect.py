@@ -5,9 +5,10 @@ Codes are stable and dotted; messages are for people. How problems are printed i
 
 from __future__ import annotations
 
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
+
+from msgspec.structs import replace
 
 from gonogo.config.nodes import Entry, Node, Path, Source, key_at, place_of, walk
 from gonogo.errors import ConfigError, Place, Problem

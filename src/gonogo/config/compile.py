@@ -7,10 +7,10 @@ same text gives the same plan and the same digest, in another process and on ano
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from gonogo.config import hints, order, templates
 from gonogo.config.actions import Actions
@@ -33,8 +33,7 @@ _NOT_YET = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """What compiling needs beside the document."""
 
     providers: Providers

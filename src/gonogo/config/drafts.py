@@ -6,10 +6,11 @@ Which step is meant, in what order and with what effect is settled later, when a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gonogo.config.collect import Collector, shown
 from gonogo.config.keys import STEP, unknown_key
@@ -38,8 +39,7 @@ class Providers(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A step that could be read. `config` holds the type's own keys as written; `model` them checked, if they pass."""
 
     name: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.nodes import Scalar, place_of, walk
@@ -33,8 +34,7 @@ _ENV_ALONE = re.compile(r"""\s*!?\s*env(?:\.([A-Za-z_]\w*)|\[\s*["'](\w+)["']\s*
 _NO_WORDS = frozenset(("false", "0", "no", "off", "n"))
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """Where an expression is written: its path, and the step it belongs to (None at the top level)."""
 
     path: tuple[str | int, ...]

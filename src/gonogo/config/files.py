@@ -8,8 +8,9 @@ are laid over each other from left to right, the file itself last. Remote files 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from gonogo.config import merge
 from gonogo.config.collect import Collector, shown
@@ -25,8 +26,7 @@ FILES_MAX = 50
 FILES_BYTES_MAX = 2 * FILE_BYTES_MAX  # of all files of one load together
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The workflow file to use; `note` says what is worth knowing about the choice."""
 
     path: Path
@@ -60,8 +60,7 @@ def project_root(folder: Path) -> Path:
     return folder
 
 
-@dataclass(slots=True)
-class Reader:
+class Reader(Struct):
     """Reads the files of one load. `root`: nothing outside of it is read. `shown_from`: paths in messages
     start there.
     """

@@ -15,7 +15,7 @@ from gonogo.expressions.analyse import Reading
 _ROUTING = frozenset(("when", "goto_js", "run_js"))
 _LIST_HELPERS = frozenset(("any", "all", "none", "count"))
 _EXEC_CHARACTERS_READ = 64 * 1024
-_MUTATING = re.compile(
+_MUTATING = (
     r"\b(?:git\s+push|kubectl\s+(?:apply|create|delete|patch|scale|rollout)|terraform\s+(?:apply|destroy)"
     r"|helm\s+(?:install|upgrade|uninstall|rollback)|(?:docker|podman)\s+push|(?:npm|cargo|poetry|uv)\s+publish"
     r"|twine\s+upload|gh\s+(?:pr|issue|release)\s+(?:create|comment|merge|close|edit|delete)"
@@ -55,7 +55,7 @@ def _looks_mutating(draft: Draft, effects: str, notes: Collector) -> None:
     text = draft.config.get("exec")
     if effects == "mutates" or draft.engine.mutates is not None or not isinstance(text, str):
         return
-    found = _MUTATING.search(text, 0, _EXEC_CHARACTERS_READ)
+    found = re.search(_MUTATING, text[:_EXEC_CHARACTERS_READ])
     if found is not None:
         message = f"{found.group().strip()!r} looks as if it changes the outside; it counts as repeatable"
         notes.warn(

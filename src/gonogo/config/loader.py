@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from gonogo.config import merge
 from gonogo.config.collect import Collector
@@ -21,8 +22,7 @@ from gonogo.errors import Bug, ConfigError, Problem
 IMPORTS_DEPTH_MAX = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A usable plan, the warnings and notes about it, and every file read (the workflow file first)."""
 
     plan: Plan

@@ -8,7 +8,7 @@ written at.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gonogo.config.collect import Collector
 from gonogo.config.nodes import Entry, Listing, Mapping, Node, Scalar, place_of, plain

@@ -7,9 +7,10 @@ alias points at its anchor's node), so nobody changes one after it is built; mer
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.errors import Place
 
@@ -34,8 +35,7 @@ class Source:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else None
 
 
-@dataclass(slots=True, eq=False)
-class Scalar:
+class Scalar(Struct, eq=False):
     """A text, number, boolean or null. `text` is as YAML read it; `style` is the quote or block sign, or empty."""
 
     value: Any
@@ -46,8 +46,7 @@ class Scalar:
     column: int
 
 
-@dataclass(slots=True, eq=False)
-class Listing:
+class Listing(Struct, eq=False):
     """A YAML sequence."""
 
     items: list[Node]
@@ -56,8 +55,7 @@ class Listing:
     column: int
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+class Entry(Struct, eq=False):
     """A key (as text) with the place where it is written, and its value."""
 
     key: str
@@ -67,8 +65,7 @@ class Entry:
     node: Node
 
 
-@dataclass(slots=True, eq=False)
-class Mapping:
+class Mapping(Struct, eq=False):
     """A YAML mapping; the order is the file's."""
 
     entries: dict[str, Entry]

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _QUOTING = re.compile(r"\|\s*(shell_escape(?:_double)?)\s*-?(?:\}\}|%\})$")
@@ -36,8 +37,7 @@ _ADVICE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Misplaced:
+class Misplaced(Struct, frozen=True):
     """A quoted value in a place where its filter doesn't protect. `offset` is the tag's in the text."""
 
     tag: str
@@ -46,8 +46,7 @@ class Misplaced:
     advice: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a value is: the offset of its sign, the kind of place, and where its command starts."""
 
     at: int
@@ -55,8 +54,7 @@ class _Place:
     command_start: int
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """Reads a shell text, one character or operator at a time."""
 
     text: str

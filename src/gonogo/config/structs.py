@@ -1,13 +1,15 @@
 """Structs as shapes: what the annotations, defaults and names of a msgspec Struct say about a mapping in YAML.
 
-Understood are the types a file can hold, msgspec's `Meta`, and two marks of our own, `Written` and `Also`. Any other
+Understood are the types a file can hold, msgspec's `Meta`, and a mark of our own, `Written`. Any other
 type is left to msgspec itself. Reading the shapes is `shapes.py`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import lru_cache
+from inspect import get_annotations
 from types import MappingProxyType, NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -43,21 +45,27 @@ class Written(NamedTuple):
     type: Any
 
 
-class Also(NamedTuple):
-    """In an annotation: another key that means the same."""
-
-    key: str
-
-
 class Field(NamedTuple):
     """One field of a Struct. `keys`: how YAML spells it, the usual spelling first."""
 
+    model: type[msgspec.Struct]
     name: str
     keys: tuple[str, ...]
-    shape: Shape
     required: bool
     default: Any
-    description: str
+
+    @property
+    def shape(self) -> Shape:
+        """What its value looks like. Annotations are looked at when they are needed: a file uses few of the keys."""
+        return _shape(self.model, self.name)
+
+    @property
+    def description(self) -> str:
+        """What `Meta` says it means."""
+        hint = _hint(self.model, self.name)
+        marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        described = (mark.description for mark in marks if isinstance(mark, msgspec.Meta))
+        return next((text for text in described if text), "")
 
 
 class Noun(Shape, frozen=True):
@@ -116,10 +124,14 @@ class Noun(Shape, frozen=True):
 
 @lru_cache(maxsize=256)
 def fields_of(model: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """The fields of a Struct, in order."""
-    hints = get_type_hints(model, include_extras=True)
+    """The fields of a Struct, in order. Other spellings are in its `spellings`: other key → usual key."""
+    spellings: Mapping[str, str] = getattr(model, "spellings", {})
+    made: list[Field] = []
     names = zip(model.__struct_fields__, model.__struct_encode_fields__, _defaults(model), strict=True)
-    return tuple(_field(name, key, hints[name], default) for name, key, default in names)
+    for name, key, default in names:
+        others = [other for other, usual in spellings.items() if usual == key]
+        made.append(Field(model, name, (key, *others), default is msgspec.NODEFAULT, default))
+    return tuple(made)
 
 
 def _defaults(model: type[msgspec.Struct]) -> tuple[Any, ...]:
@@ -131,13 +143,18 @@ def _defaults(model: type[msgspec.Struct]) -> tuple[Any, ...]:
     return (*([msgspec.NODEFAULT] * missing), *known)
 
 
-def _field(name: str, key: str, hint: Any, default: Any) -> Field:
-    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    also = tuple(mark.key for mark in marks if isinstance(mark, Also))
-    described = (mark.description for mark in marks if isinstance(mark, msgspec.Meta))
-    description = next((text for text in described if text), "")
-    needed = default is msgspec.NODEFAULT
-    return Field(name, (key, *also), shape_of(hint), needed, default, description)
+def _hint(model: type[msgspec.Struct], name: str) -> Any:
+    """The annotation of one field, read as `get_type_hints` reads all."""
+    owner = next(one for one in model.__mro__ if name in get_annotations(one))
+    only = SimpleNamespace(__annotations__={name: get_annotations(owner)[name]})
+    # Names of the module win over those of the class, as in get_type_hints.
+    module = vars(sys.modules[owner.__module__])
+    return get_type_hints(only, dict(vars(owner)), module, include_extras=True)[name]
+
+
+@lru_cache(maxsize=1024)
+def _shape(model: type[msgspec.Struct], name: str) -> Shape:
+    return shape_of(_hint(model, name))
 
 
 def unchecked(model: type[msgspec.Struct], given: Mapping[str, Any]) -> SimpleNamespace:

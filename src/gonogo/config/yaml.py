@@ -62,8 +62,9 @@ def _decoded(data: bytes | str, file: str) -> str:
         return data.removeprefix("\ufeff")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         _refuse(file, "yaml.encoding", "the file is UTF-16; save it as UTF-8")
+    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode()
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line = before.count(b"\n") + 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from gonogo.expressions.analyse import Reading, analyse
 from gonogo.expressions.names import KNOWN_NAMES, LAZY_NAMES, PERMISSION_HELPERS, STATUS_HELPERS
@@ -16,8 +17,7 @@ FUNCTIONS_MAX = 10_000
 _NOTHING = Shape("", (), True)
 
 
-@dataclass(slots=True)
-class Compiled:
+class Compiled(Struct):
     """One expression text, called `name` by the child. `failure` is set once it can't be compiled.
 
     `parameters` are the data names it is given, `keys` the entries of lazy ones that it names. `reads_nothing`:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import msgspec
+from msgspec import Struct
 
 from gonogo.expressions.frames import decode_value
 from gonogo.expressions.results import Failure, MemoryOp, Result, Value
@@ -22,8 +22,7 @@ _CHAIN_SHOWN_MAX = 60
 _UNREADABLE = re.compile(r"cannot read property '.*' of (undefined|null)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """The run read data that wasn't sent: (view, key) pairs; the key is None for the list of all keys."""
 
     wanted: tuple[tuple[str, str | None], ...]

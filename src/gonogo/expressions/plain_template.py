@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.expressions.filters import FILTERS, as_text
 
@@ -40,8 +41,7 @@ class NotPlain(Exception):  # noqa: N818 - the name says what happened
     """Only Liquid can say what a tag stands for, or what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Struct, frozen=True):
     """One `{{ path | filter }}`."""
 
     path: tuple[str, ...]
@@ -64,8 +64,7 @@ class Tag:
             raise NotPlain from error
 
 
-@dataclass(frozen=True, slots=True)
-class PlainTemplate:
+class PlainTemplate(Struct, frozen=True):
     """Texts with a tag between each two."""
 
     texts: tuple[str, ...]

@@ -7,10 +7,10 @@ and after `FAULTS_MAX` such surprises all of them. Compiling and sending are lef
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from gonogo.expressions.analyse import Reading
 from gonogo.expressions.compiled import Compiled
@@ -32,8 +32,7 @@ NOTHING = ""
 """The arguments of an expression that reads no data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Bounds of evaluations.
 
     `grace_s` is wall time on top of an evaluation's own CPU time before the child is killed. After `batch_s`

@@ -7,8 +7,9 @@ text is valid, before and after, is decided by the engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from gonogo.expressions.syntax import parse
 
@@ -51,8 +52,7 @@ _TRANSPARENT = frozenset(
 _LISTS = frozenset(("program", "statement_block", "switch_case", "switch_default"))
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """`body` is the text to compile as statements, "" when `source` is one expression.
 
     `insertions` are (line, byte column, bytes) from 0 in `source`. `trusted` is False where the parser

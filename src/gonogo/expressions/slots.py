@@ -7,8 +7,9 @@ that is short. Callers promise that values don't change. What a slot is used for
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.expressions.frames import encode_value
 
@@ -17,8 +18,7 @@ HELD_BYTES_MAX = 24 << 20
 HELD_COUNT_MAX = 20_000
 
 
-@dataclass(slots=True)
-class _Held:
+class _Held(Struct):
     slot: int
     size_bytes: int
     used_at: int

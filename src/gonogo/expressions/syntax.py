@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -41,10 +41,26 @@ class ExpressionProblem(ValueError):  # noqa: N818 - what is wrong with the text
 
 @lru_cache(maxsize=1)
 def _parser() -> Parser:
-    import tree_sitter_javascript
     from tree_sitter import Language, Parser
 
-    return Parser(Language(tree_sitter_javascript.language()))
+    return Parser(Language(_grammar().language()))
+
+
+def _grammar() -> Any:
+    """The grammar alone: the package around it imports what reads its query files, which takes longer than itself."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    name = "tree_sitter_javascript"
+    package = PathFinder.find_spec(name)
+    spec = PathFinder.find_spec(f"{name}._binding", package.submodule_search_locations) if package else None
+    if spec is None or spec.loader is None:
+        import tree_sitter_javascript
+
+        return tree_sitter_javascript
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def encode(source: str) -> bytes:

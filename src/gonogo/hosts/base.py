@@ -6,8 +6,9 @@ Shared by all hosts and by those who start them; nothing here acts. `app/wiring.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     import asyncio
@@ -25,8 +26,7 @@ EXIT_CODES = {"GO": 0, "NO-GO": 1, "HOLD": 3}
 EXIT_INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(Struct, frozen=True):
     """A line for the person who watches. `level` is debug, info, warn, error, or progress: what a call is doing now,
     of which only the latest line matters. Secrets are masked.
     """
@@ -38,8 +38,7 @@ class LogLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What a step asks of the person at hand."""
 
     run_id: str
@@ -68,8 +67,7 @@ async def nobody(question: Question) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """Everything around a run. Children get the same.
 
     `new_sandbox` makes a run's sandbox from the Unix time in ms at which the run started. `environment` is the real
@@ -93,8 +91,7 @@ class Surroundings:
     slots: asyncio.Semaphore | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """How a run stands after its host let go of it.
 
     `verdict`: GO, NO-GO or HOLD. `because`: what made it NO-GO. `waiting`: places (`step` or `step@scope`) that wait

@@ -7,13 +7,13 @@ step; when that is called again, the same child goes on.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
@@ -47,7 +47,7 @@ class Children:
     def __init__(self, state: State, around: Surroundings, run_new: RunNew, run_again: RunAgain) -> None:
         self._state = state
         # Records carry no run's id, so a watcher of the parent would take a child's for its own.
-        self._around = dataclasses.replace(around, sinks=())
+        self._around = msgspec.structs.replace(around, sinks=())
         self._run_new = run_new
         self._run_again = run_again
 
@@ -73,11 +73,11 @@ class Children:
             result = await self._run_new(event, self._created(run_id, journal), self._around)
         child = _as_child(result)
         if self._state.graph.limited:
-            child = dataclasses.replace(child, usage=_usage(result.state))
+            child = msgspec.structs.replace(child, usage=_usage(result.state))
         if not shares_memory or child.verdict != "GO":
             return child
         records = self._around.runs.read(run_id).records
-        return dataclasses.replace(child, memory=tuple(_memory_changes(records)))
+        return msgspec.structs.replace(child, memory=tuple(_memory_changes(records)))
 
     def _known(self, run_id: str) -> RunJournal | JournalError:
         """The child's journal, when it was begun before, else why there is none. One without a record never began."""

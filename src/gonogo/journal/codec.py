@@ -11,6 +11,7 @@ is read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 from zlib import crc32
 
@@ -35,7 +36,6 @@ T = TypeVar("T")
 _SEAL = b',"crc":"'
 _SEAL_LENGTH = len(_SEAL) + len('01234567"}')
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Record).decode
 
 
 class LineDamaged(ValueError):  # noqa: N818 - the name says what is wrong
@@ -59,6 +59,12 @@ class _Head(Struct):
 _decode_head = msgspec.json.Decoder(_Head).decode
 
 
+@lru_cache(maxsize=1)
+def _decoder() -> Callable[[bytes], Record]:
+    """Made when it is first used: who only writes journals needs none, and it takes milliseconds."""
+    return msgspec.json.Decoder(Record).decode
+
+
 def encode_line(record: Record) -> bytes:
     """The line of a record, newline included.
 
@@ -76,7 +82,7 @@ def decode_line(line: bytes) -> Record:
         LineDamaged: the line is cut or changed.
         NewerFormat: the line is whole, but says what this version has no words for.
     """
-    return decode_with(_decode, line)
+    return decode_with(_decoder(), line)
 
 
 def decode_with(decode: Callable[[bytes], T], line: bytes) -> T:

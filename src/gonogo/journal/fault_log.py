@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from gonogo.core import decisions as d
 from gonogo.journal.glimpse import Glimpse
@@ -16,8 +17,7 @@ __all__ = ["FaultLog", "FaultStory", "FaultTurn", "lines_of"]
 ENDS = ("recovery.succeeded", "recovery.failed")
 
 
-@dataclass(frozen=True, slots=True)
-class FaultTurn:
+class FaultTurn(Struct, frozen=True):
     """One event of a fault's life. `seq`: its record; `at_s`: on the run's clock; `detail` as the core gave it."""
 
     seq: int
@@ -27,8 +27,7 @@ class FaultTurn:
     detail: dict[str, Any]
 
 
-@dataclass(slots=True)
-class FaultStory:
+class FaultStory(Struct):
     """A fault of a step in a scope. It begins with `kind`, class and rule; `message` is that of the failure then.
 
     `turns` are its events in order: detected, isolated, attempts at recovery, exactly one end once it is over, then

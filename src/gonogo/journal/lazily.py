@@ -7,21 +7,20 @@ again and again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 __all__ = ["Elements", "Members", "plain_data"]
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(Struct, frozen=True):
     """An object: names and values in order."""
 
     each: Callable[[], Iterable[tuple[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Struct, frozen=True):
     """A list: its elements in order, all of them plain data."""
 
     each: Callable[[], Iterable[Any]]

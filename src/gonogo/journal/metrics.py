@@ -7,9 +7,10 @@ Names and labels are stable: a dashboard may rely on them. What they look like a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.core import decisions as d
 from gonogo.journal.glimpse import Glimpse
@@ -17,8 +18,7 @@ from gonogo.journal.glimpse import Glimpse
 __all__ = ["FAMILIES", "About", "Family", "Meter", "Metric", "Sample", "as_json"]
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """What one name counts. `kind`: counter, or gauge for what isn't a count; `labels` in the order they are shown."""
 
     name: str
@@ -27,16 +27,14 @@ class Family:
     kind: str = "counter"
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """A value and the labels' values, in the order of the family's labels."""
 
     values: tuple[str, ...]
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """Which run it is and what it came to, as `gonogo_run_info` tells it; `duration_s` on the run's own clock."""
 
     run_id: str
@@ -46,8 +44,7 @@ class About:
     duration_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A family with its samples, in the order in which they first came up. None of them is zero."""
 
     family: Family

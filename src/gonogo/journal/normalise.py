@@ -57,10 +57,10 @@ _decode = msgspec.json.Decoder().decode
 _E = TypeVar("_E", bound=Struct)
 
 
-@lru_cache(maxsize=1)
-def _event_decoder() -> Callable[[bytes], AnyEvent]:
-    """Made when it is first used: who only reads journals needs none, and it takes milliseconds."""
-    return msgspec.json.Decoder(AnyEvent).decode
+@lru_cache(maxsize=64)
+def _decoder_of(kind: type[AnyEvent]) -> Callable[[bytes], AnyEvent]:
+    """Made for the kinds of events that a run has, when they are first met: one for all kinds takes milliseconds."""
+    return msgspec.json.Decoder(kind).decode
 
 
 class NotStorable(ValueError):  # noqa: N818 - the name says what is wrong
@@ -100,13 +100,13 @@ def normalise_event(event: AnyEvent, *, size_bytes_max: int = SIZE_BYTES_MAX) ->
     """
     try:
         data = _encode(event)
-        again = _event_decoder()(data)
+        again = _decoder_of(type(event))(data)
         faithful = again == event and not (_openers(data) > DEPTH_MAX and _too_deep(_decode(data)))
     except Exception:  # noqa: BLE001 - a foreign __eq__ may raise anything; the walk below names the place
         faithful = False
     if not faithful:
         data = _encode(_clean_struct(event, "", ()))
-        again = _event_decoder()(data)
+        again = _decoder_of(type(event))(data)
     _check_size(data, "the event", size_bytes_max)
     return again
 

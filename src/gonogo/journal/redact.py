@@ -21,6 +21,7 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Literal, get_origin
 from urllib.parse import quote, quote_plus
 
@@ -53,8 +54,13 @@ _TELLTALES = (
     "-----BEGIN ", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "sk-",
 )  # fmt: skip
 """No structure matches without one of these, or without both `://` and `@`."""
-_STRUCTURE = re.compile(_STRUCTURES, re.DOTALL)
 _encode = msgspec.json.Encoder().encode
+
+
+@lru_cache(maxsize=1)
+def _structure() -> re.Pattern[str]:
+    """Compiled when it is first needed, which in most runs is never."""
+    return re.compile(_STRUCTURES, re.DOTALL)
 
 
 def is_secret_name(name: str) -> bool:
@@ -98,7 +104,7 @@ class Redactor:
         if _holds_any(text, self._needles):
             text = self._pattern.sub(MASK, text)
         if _may_be_structured(text):
-            text = _STRUCTURE.sub(_keep_user, text)
+            text = _structure().sub(_keep_user, text)
         return text
 
     def value(self, value: Any) -> Any:

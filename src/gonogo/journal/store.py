@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct
 
 from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.errors import UsageError
@@ -40,8 +41,7 @@ Request = AnswerGiven | CancelAsked
 _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """What is known of a run. `notes` are warnings for the reader: a torn last line left out, a request refused."""
 
     records: list[Record]

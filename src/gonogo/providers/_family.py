@@ -14,10 +14,10 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import chain, repeat
 
 import anyio
+from msgspec import Struct, field
 
 MARK = "GONOGO_CALL"
 GRACE_S = 1.5
@@ -29,8 +29,7 @@ _WINDOW_S = 2.0
 """Within this time process ids can't have gone round once, so the newest ids are enough to look at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One living process."""
 
     pid: int
@@ -43,8 +42,7 @@ Reap = Callable[[], object]
 """Collects the leader's status without waiting, so that a dead leader doesn't look alive (`Popen.poll`)."""
 
 
-@dataclass(slots=True)
-class Family:
+class Family(Struct):
     """The processes of one command. `leader` is the process id of the one started."""
 
     leader: int

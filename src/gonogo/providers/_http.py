@@ -10,10 +10,11 @@ from __future__ import annotations
 import ssl
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gonogo.core.faults import FaultClass
 from gonogo.provider import Effect
@@ -32,8 +33,7 @@ _ANY_HEADER = zlib.MAX_WBITS | 32
 """zlib or gzip, as the first bytes say (zlib's inflateInit2)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What to send. `from_data`: data had a hand in the URL, so private addresses need `allow_private`."""
 
     method: str
@@ -44,8 +44,7 @@ class Request:
     allow_private: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Times in seconds, over all hops; the size is that of the decoded body."""
 
     total_s: float = 30.0
@@ -54,8 +53,7 @@ class Limits:
     redirects_max: int = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """What came back, whatever the status. Header names are lower case; cookies aren't kept."""
 
     status: int
@@ -64,8 +62,7 @@ class Response:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Why there is no response, and what the far side may have done by then."""
 
     kind: str
@@ -82,8 +79,7 @@ class _Stop(Exception):  # noqa: N818 - the name says what happened
         self.problem = problem
 
 
-@dataclass(slots=True)
-class _Progress:
+class _Progress(Struct):
     """How far the exchange has come. `sent`: some bytes of a request have left. `hops`: requests before this one."""
 
     sent: bool = False

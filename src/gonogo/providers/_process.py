@@ -14,10 +14,10 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import IO
 
 import anyio
+from msgspec import Struct
 
 from gonogo.providers._family import GRACE_S, MARK, Family, marked
 
@@ -43,8 +43,7 @@ class StartProblem(Exception):  # noqa: N818 - the name says what happened
         self.transient = transient
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """What to start. `environment` is the whole environment; `stdin` None means end of file at once."""
 
     arguments: tuple[str, ...]
@@ -55,8 +54,7 @@ class Command:
     grace_s: float = GRACE_S
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """What was kept of an output of `size_bytes`: all of it in `head`, or the first and the last part."""
 
     head: bytes
@@ -88,8 +86,7 @@ class Stream:
         return f"{head}\n[... {self.dropped_bytes} of {self.size_bytes} bytes left out ...]\n{tail}"
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How it ended. `signal` when a signal ended it (`exit_code` is then 128 + signal, as shells say).
 
     `left_behind`: process ids that outlived it and were ended; `killed`: those that TERM didn't end.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from gonogo.provider import UNSET, Call, Context, Failure, MemoryOp, TemplateProblem
 from gonogo.providers._output import json_or_text
 
 
-@dataclass(frozen=True, slots=True)
-class Transformed:
+class Transformed(Struct, frozen=True):
     """The value (UNSET for JavaScript's undefined) and the changes to memory that were asked for on the way."""
 
     value: Any

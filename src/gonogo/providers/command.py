@@ -11,10 +11,10 @@ import base64
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from gonogo.provider import Call, Context, Done, Failed, Issue, Outcome, Provider
 from gonogo.providers import _issues, _output, _process

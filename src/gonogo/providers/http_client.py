@@ -6,12 +6,12 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
 import anyio
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from gonogo.provider import Call, ConfigProblem, Context, Done, Effects, Failed, Outcome, Provider
 from gonogo.providers import _exchange, _http

@@ -5,10 +5,10 @@ in order, so the output of a change is what the operation gave when it was appli
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from gonogo.provider import UNSET, Call, Context, Done, Failed, MemoryOp, Outcome, Provider
 from gonogo.providers._faults import fault

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gonogo.core.faults import Issue
 from gonogo.journal.view import RunView, StepView
@@ -25,8 +26,7 @@ _FILE = re.compile(r"\b(?:gonogo|visor)-disable-file\b", re.IGNORECASE)
 _OWN_FILES = frozenset({"system", "contract", ""})
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """An issue and the step that reported it (empty for the run's own)."""
 
     step: str
@@ -38,8 +38,7 @@ class Finding:
         return self.issue.file not in _OWN_FILES
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """`located` by file in order of appearance, `engine` what is about no file; `hidden` were turned off."""
 
     located: dict[str, tuple[Finding, ...]]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 JOINERS = "\u200c\u200d"
 """Invisible, but parts of words and of emoji."""
@@ -32,8 +33,7 @@ _SYMBOLS = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """How text may look. `width` in cells, None for lines of any length; `colour`: escape codes may be used;
     `unicode`: the stream can show more than ASCII.
     """

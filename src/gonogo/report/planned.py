@@ -5,9 +5,10 @@ together. Asks the core; runs nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.core.decisions import Refusal
 from gonogo.core.events import RunStarted
@@ -19,8 +20,7 @@ from gonogo.report.text import beside
 from gonogo.report.why import Why, left_out
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """`levels`: names of the steps that run, by what must come before them; `held_back`: those that only a route
     starts. `refusal` says why nothing can run at all.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.journal.lazily import Members, plain_data
 from gonogo.journal.view import RunView, StepView
@@ -14,8 +15,7 @@ from gonogo.report.why import Why, whys
 from gonogo.report.withheld import notes_of, withheld_calls
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What every format is made from. `faults`: what became of them, where there is more to say than a step's row."""
 
     view: RunView

@@ -6,8 +6,9 @@ Only what is under way is remembered, so watching a run of a hundred thousand it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.core import decisions as d
 from gonogo.core.events import RunStarted
@@ -22,8 +23,7 @@ _TOLD = (
 """What is news to a person who reads a log; the rest only with `-v`."""
 
 
-@dataclass(slots=True)
-class Activity:
+class Activity(Struct):
     """One step (in one scope) under way. `since_s` on the run's clock; `kind`: running, waiting or items."""
 
     step: str

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct, field
 
 from gonogo.core.plan import Plan, Step
 from gonogo.journal.view import RunView, StepView
@@ -29,8 +30,7 @@ _STOPS = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """`chain`: the steps from the next cause to the root of it (at most CHAIN_MAX), empty when the step itself is it.
 
     `values`: what the expression read, path → value as the journal has it (capped, secrets masked).

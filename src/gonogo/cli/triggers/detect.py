@@ -5,9 +5,11 @@ environment, that over git. With no event from any of them the run has none, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gonogo.cli.triggers import payload as payloads
 from gonogo.cli.triggers.git import Change, change_in
@@ -16,8 +18,7 @@ from gonogo.cli.triggers.shape import change_names, text, totals
 from gonogo.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What the command line says: `--event`, `--payload`, `--base`."""
 
     event: str | None = None
@@ -29,8 +30,7 @@ CODE_REVIEW = "code-review"
 """The `schema` of steps that report on a change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Detected:
+class Detected(Struct, frozen=True):
     """`trigger` is None for no event; `context` goes into the run as it is; `notes` are for the person."""
 
     trigger: dict[str, Any] | None

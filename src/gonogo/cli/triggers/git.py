@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from gonogo.cli.triggers import diff, filters
 from gonogo.cli.triggers.shape import ChangedFile, readable
@@ -36,8 +37,7 @@ _OVERRULED = ("GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS", "GIT_TRACE", "GIT_TRACE2", "
 _BRANCH_NAMES = ("main", "master")
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """The last commit, for a change that no pull request describes."""
 
     id: str
@@ -46,8 +46,7 @@ class Commit:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What differs. `branch` is None on a detached HEAD; `base` is how the other side was named."""
 
     root: Path

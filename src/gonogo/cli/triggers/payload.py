@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from gonogo.cli.triggers.shape import text
 from gonogo.errors import UsageError
@@ -34,8 +35,7 @@ _NAMES = {
 _PR_EVENTS = ("pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment")
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """What a body says. `event` is None when it is none that workflows know (a push, say)."""
 
     event: str | None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 FILES_MAX = 3000
 """Files of one change; GitHub's own lists end there too."""
@@ -16,8 +17,7 @@ TEXT_CHARACTERS_MAX = 64 * 1024
 """Characters of a title, body or comment."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True):
     """One file of a change. `status`: added, modified, removed, renamed, copied or changed (type, mode).
 
     `patch` is None for binary files, and where there is none.

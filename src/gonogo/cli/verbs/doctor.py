@@ -9,10 +9,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from gonogo.cli import options
 from gonogo.cli.session import Session
@@ -23,8 +23,7 @@ TIMEOUT_S = 10.0
 _SYMBOLS = {"ok": "passed", "warning": "tolerated", "error": "failed", "note": "excluded"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line. `status`: ok, warning, error, or note for what nobody has to have. `advice`: what to do."""
 
     name: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from gonogo.cli import options
 from gonogo.cli.session import Session
@@ -34,7 +34,7 @@ def COMMAND(session: Session, name: str | None, format_name: str) -> int:  # noq
     if not found:
         raise UsageError(f"there is no step type {name!r}", advice="`gonogo providers` lists them")
     if format_name == "json":
-        text = json_text([asdict(one) for one in found], unicode=session.output.style().unicode)
+        text = json_text(to_builtins(found), unicode=session.output.style().unicode)
     else:
         style = session.output.style()
         lines = _one(found[0], style) if name is not None else _list(found, style)

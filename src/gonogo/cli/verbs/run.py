@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from gonogo.cli import options
 from gonogo.cli.loading import checked_steps, load, tell_warnings
@@ -132,4 +132,4 @@ def _changed(loaded: Loaded, given: dict[str, Any]) -> Loaded:
         include_tags=options.words(given["tags"]) or None,
         exclude_tags=options.words(given["exclude_tags"]) or None,
     )
-    return dataclasses.replace(loaded, plan=plan)
+    return msgspec.structs.replace(loaded, plan=plan)

@@ -7,6 +7,8 @@ field has one shape and each error one place.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
@@ -25,6 +27,8 @@ class Noun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all nouns: frozen and closed; keys that start with `x-` are the user's own."""
 
     takes_free_keys: ClassVar[bool] = True
+    spellings: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Keys with a second spelling: other key → usual key."""
 
 
 def seconds(value: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
 from gonogo.config.schema.base import Condition, Count, Event, Noun, Seconds
-from gonogo.config.structs import Also, Written
+from gonogo.config.structs import Written
 
 
 class RunItem(Noun, frozen=True, kw_only=True):
@@ -74,13 +76,17 @@ class Transition(Noun, frozen=True, kw_only=True):
 class Backoff(Noun, frozen=True, kw_only=True):
     """How long to wait before an attempt."""
 
+    spellings: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"delay": "delay_ms", "max_delay": "max_delay_ms"}
+    )
+
     mode: Annotated[
         Literal["fixed", "exponential"], Meta(description="exponential doubles the delay each time.")
     ] = "fixed"
-    delay: Annotated[Seconds | None, Also("delay"), Meta(description="Milliseconds, or text like 2s.")] = (
-        field(name="delay_ms", default=None)
+    delay: Annotated[Seconds | None, Meta(description="Milliseconds, or text like 2s.")] = field(
+        name="delay_ms", default=None
     )
-    max_delay: Annotated[Seconds, Also("max_delay"), Meta(description="Never wait longer.")] = field(
+    max_delay: Annotated[Seconds, Meta(description="Never wait longer.")] = field(
         name="max_delay_ms", default=60.0
     )
     jitter: Annotated[float, Meta(ge=0, le=1, description="Share by which the delay varies.")] = 0.1

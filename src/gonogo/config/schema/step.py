@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
@@ -20,7 +22,7 @@ from gonogo.config.schema.base import (
     Tag,
 )
 from gonogo.config.schema.blocks import Fail, FailureConditions, Init, Success
-from gonogo.config.structs import Also, Written
+from gonogo.config.structs import Written
 
 
 class Dependency(Noun, frozen=True, kw_only=True):
@@ -42,6 +44,8 @@ Dependencies = Annotated[list[Dependency], Written(_dependencies, str | Dependen
 
 class Step(Noun, frozen=True, kw_only=True):
     """One step of a workflow. Keys beside these belong to its type."""
+
+    spellings: ClassVar[Mapping[str, str]] = MappingProxyType({"concurrency": "forEach_concurrency"})
 
     type: Annotated[str, Meta(description="What the step does; `gonogo providers` lists the types.")] = "ai"
     description: Annotated[str | None, Meta(description="For people.")] = None
@@ -74,7 +78,7 @@ class Step(Noun, frozen=True, kw_only=True):
         name="forEach", default=False
     )
     for_each_concurrency: Annotated[
-        Positive | None, Also("concurrency"), Meta(description="Items at a time; 1 when left out.")
+        Positive | None, Meta(description="Items at a time; 1 when left out.")
     ] = field(name="forEach_concurrency", default=None)
     fanout: Annotated[
         Literal["map", "reduce"] | None, Meta(description="Behind a list: once per item, or once.")
