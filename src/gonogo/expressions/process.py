@@ -2,7 +2,8 @@
 
 Most replies come within some tens of µs, which is less than it costs an event loop to wait for them: so the reply is
 waited for on the spot for a moment (`reply_at_once`), and only then with `reply`, which blocks, or `reply_async`, which
-lets other tasks run. What frames mean is left to `sandbox.py`.
+lets other tasks run. Neither side ever spins: a process that slept is run at once when it is woken, one that was busy
+has to wait for its turn where there is other work. What frames mean is left to `sandbox.py`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ import select
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from gonogo.errors import SandboxError
 from gonogo.expressions.frames import pack, unpack
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import asyncio
     import subprocess
 
-SPIN_S = 50e-6
 LOADING_S = 10.0
 LOOK_EVERY_S = 0.05
 RUNS_MAX = 1_000_000
@@ -35,7 +34,8 @@ ENGINE_IS_WRONG = 3
 _CHUNK_BYTES = 1 << 18
 
 
-class Died(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Died:
     """The child is gone. `run` is the run of the frame it was at, None while loading; `hung`: killed for time."""
 
     run: int | None
@@ -145,18 +145,11 @@ class Child:
         self._write_some()
 
     def reply_at_once(self, until_s: float) -> Reply | None:
-        """The reply if it is there by `until_s` on the monotonic clock; None means that it takes longer."""
-        spin_until = min(self._sent_at + SPIN_S, until_s)
+        """The reply if it is there by `until_s` on the monotonic clock, a ms more or less; None: it takes longer."""
         while not self._left:
-            if (reply := self._read()) is not None:
+            self._readable.poll(1)
+            if (reply := self._read()) is not None or time.monotonic() >= until_s:
                 return reply
-            now = time.monotonic()
-            if now >= until_s:
-                break
-            if now < spin_until:
-                os.sched_yield()
-            else:
-                self._readable.poll(1)
         return None
 
     def reply(self) -> Reply:
@@ -181,8 +174,7 @@ class Child:
     def exchange(self, parts: Sequence[str], limits_s: Sequence[float]) -> Reply:
         """Send a frame and wait for its reply; blocks."""
         self.send(parts, limits_s)
-        reply = self.reply_at_once(self._sent_at + SPIN_S)
-        return self.reply() if reply is None else reply
+        return self.reply()
 
     def kill(self) -> int | None:
         """End the child, whatever state it is in, and let go of everything; safe to repeat."""

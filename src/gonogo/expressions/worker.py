@@ -10,18 +10,16 @@ may kill this process at any time.
 from __future__ import annotations
 
 import resource
-import select
 import sys
 import time
 from _signal import ITIMER_PROF, SIG_IGN, SIGINT, setitimer, signal  # type: ignore[import-not-found]
 from mmap import mmap
-from posix import read, sched_yield, set_blocking, write
+from posix import read, write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SPIN_S = 50e-6
 STACK_BYTES = 512 * 1024
 ADDRESS_SPACE_BYTES = 2 << 30
 COMPILE_S = 1.0
@@ -260,24 +258,11 @@ def answer(engine: Engine, marker: Marker, parts: list[str]) -> list[str]:
     return out
 
 
-def receive(size: int) -> bytes:
-    """At most `size` bytes from stdin; spins for a moment first, which is cheaper than being woken."""
-    give_up = time.monotonic() + SPIN_S
-    while True:
-        try:
-            return read(0, size)
-        except BlockingIOError:
-            if time.monotonic() > give_up:
-                select.select([0], [], [])
-            else:
-                sched_yield()
-
-
 def receive_frame() -> str | None:
     """The text of the next frame; None when the client is gone."""
-    data = bytearray(receive(1 << 16))
+    data = bytearray(read(0, 1 << 16))
     while len(data) < 4 or len(data) < 4 + int.from_bytes(data[:4], "little"):
-        more = receive(1 << 20) if data else b""
+        more = read(0, 1 << 20) if data else b""
         if not more:
             return None
         data += more
@@ -306,7 +291,6 @@ def main(arguments: list[str]) -> int:
         return ENGINE_IS_WRONG
     cells = Marker(int(marker))
     limit_process()
-    set_blocking(0, False)
     while (text := receive_frame()) is not None:
         send_frame("\0".join(answer(engine, cells, text.split("\0"))))
     return 0
