@@ -19,7 +19,7 @@ from gonogo.core.events import (
     Resumed,
 )
 from gonogo.core.faults import Fault
-from gonogo.core.plan import Retry
+from gonogo.core.plan import Budget, Retry
 
 MAP: dict[str, Any] = {"fanout": "map"}
 
@@ -204,3 +204,19 @@ def test_again_after_a_cancel_doesnt_repeat_a_call_in_doubt() -> None:
     assert script.verdict == "HOLD"
     script.tell(AnswerGiven(step="pay", text="again"))
     assert (script.started, script.verdict) == (["pay"], "NO-GO")
+
+
+def test_a_step_skipped_while_its_if_was_asked_is_not_asked_again_after_a_crash() -> None:
+    """What a stop has ended stays ended."""
+    script = Script(plan(step("s0", if_="true"), step("s1"), fail_fast=True), calls={"s1": LOGICAL})
+    assert script.outcome("s0") in ("passed", "skipped")
+    script.tell(Resumed())
+    assert script.verdict == "NO-GO"
+
+
+def test_a_run_that_is_out_of_calls_forgets_what_it_was_asking() -> None:
+    """The stop comes in the turn that asks: nothing is left to be answered, and the run ends."""
+    script = Script(
+        plan(step("a"), step("b", "a"), step("c", "a", if_="true"), budget=Budget(calls=1)),
+    )
+    assert (script.started, script.verdict) == (["a"], "NO-GO")

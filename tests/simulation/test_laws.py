@@ -15,8 +15,8 @@ from gonogo.testing import campaign, plans
 from gonogo.testing.scenarios import FEATURES, features
 from gonogo.testing.simulated import Simulation
 
-SEEDS = 2000
-SLICE = 250
+SEEDS = 5000
+SLICE = 500
 MEETINGS_MIN = 20
 
 

@@ -17,7 +17,9 @@ from gonogo.expressions.results import MemoryOp, Value
 def absorb(state: State, event: e.AnyEvent) -> None:
     """Take in the facts of an event, before anything is decided about them."""
     if type(event) is e.Resumed:
-        _stand_still(state)
+        # The time between a host's death and the resume isn't spent.
+        state.spent.time_s += state.at - state.active_since if state.budget_timer is not None else 0.0
+        state.active_since = max(event.at, state.at)
     if event.at > state.at:
         state.at = event.at
     state.finished = None
@@ -41,14 +43,6 @@ def _start(state: State, event: e.RunStarted) -> None:
     # What a file says of its memory are settings; what a plan made elsewhere gives are spaces with values.
     spaces = state.graph.plan.memory.items()
     state.memory = {space: dict(values) for space, values in spaces if isinstance(values, dict)}
-
-
-def _stand_still(state: State) -> None:
-    """The time between a host's death and the resume isn't spent."""
-    if state.budget_timer is not None:
-        state.timers.pop(state.budget_timer, None)
-        state.budget_timer = None
-        state.spent.time_s += state.at - state.active_since
 
 
 def _evaluated(state: State, event: e.Evaluated) -> None:

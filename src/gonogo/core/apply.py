@@ -118,6 +118,7 @@ def _skipped(state: State, decision: d.Skipped) -> Node:
     forget_waits(state, node)
     move(state, node, life.DONE)
     node.outcome = "skipped"
+    node.asked = 0
     node.trigger = None
     node.reason = decision.reason
     node.because = decision.because

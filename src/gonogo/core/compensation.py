@@ -63,6 +63,6 @@ def _note_end(turn: Turn, done: Undoable) -> None:
     node = turn.state.node(undoer, done.scope)
     outcome = node.outcome if node is not None and node.outcome is not None else "skipped"
     turn.decide(d.Undone(done.step, done.scope, done.execution, undoer, outcome))
-    if outcome == "passed":
+    if outcome == "passed" and turn.state.last_fault > 0:
         detail = {"by": undoer, "execution": done.execution}
         turn.decide(d.FaultEvent(done.step, done.scope, "compensated", turn.state.last_fault, detail=detail))

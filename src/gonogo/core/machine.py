@@ -79,7 +79,7 @@ def settle(turn: Turn) -> None:
             continue
         if not turn.state.calls and verdict.end_when_over(turn):
             continue
-        if not turn.has_work:
+        if not turn.has_work and not turn.gave_up_asks():
             break
     turn.send_asks()
 
@@ -275,6 +275,7 @@ def _cancel_asked(turn: Turn, event: e.CancelAsked) -> None:
 
 
 def _resumed(turn: Turn, event: e.Resumed) -> None:
+    spending.disarm(turn)
     resuming.resume(turn)
 
 

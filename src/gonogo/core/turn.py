@@ -16,6 +16,8 @@ from gonogo.core.parts import Site
 from gonogo.core.plan import Step
 from gonogo.core.state import Node, State
 
+BLOCK_CONSTRUCTS = frozenset({"run", "when", "goto_js"})
+
 
 class Turn:
     """Decisions and commands of one `advance`, and the work still to be looked at.
@@ -93,6 +95,18 @@ class Turn:
             self.asks.clear()
             self.decide(d.Asked(batch, asks))
             self.commands.append(Evaluate(batch, asks))
+
+    def gave_up_asks(self) -> bool:
+        """Forget what was asked about steps that were skipped since, as the run stopped; True when nothing is left."""
+        if not self.asks:
+            return False
+        self.asks = [ask for ask in self.asks if not self._is_over(ask)]
+        return not self.asks
+
+    def _is_over(self, ask: Ask) -> bool:
+        """A block asks about a step that may be over; all else is about one that is still to come to its end."""
+        node = self.state.nodes[ask.step].get(ask.scope)
+        return node is not None and node.complete and ask.construct not in BLOCK_CONSTRUCTS
 
     def start_call(self, step: Step, decision: d.Started) -> None:
         """Send a call out."""

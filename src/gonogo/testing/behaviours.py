@@ -25,7 +25,8 @@ class Behaviour:
 
     `unknown`: the call fails and nobody knows what it did. `half_done`: it fails after it has acted. `parks`: it waits
     for a person. `child`: it waits for a run of its own. `strange`: it gives nothing, null, text or one item.
-    `remembers`: it changes the run's memory. `broken_scope`: a scope in which every call fails for good.
+    `remembers`: it changes the run's memory. `broken_scope`: a scope in which every call fails for good. `tokens`: what
+    a call says it used.
     """
 
     transient: int = 0
@@ -39,6 +40,7 @@ class Behaviour:
     strange: int = 0
     remembers: bool = False
     broken_scope: str | None = None
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,8 @@ def _parked(call: int, number: int) -> CallParked:
 def _done(behaviour: Behaviour, call: int, number: int) -> CallDone:
     memory = (MemoryOp("append", "calls", number % 10),) if behaviour.remembers else ()
     issues = (Issue("hint", "worth a look", "warning"),) if number % 11 == 0 else ()
-    return CallDone(call=call, output=_output(behaviour, number), memory=memory, issues=issues)
+    meta = {"usage": {"tokens": behaviour.tokens, "cost": behaviour.tokens / 32}} if behaviour.tokens else {}
+    return CallDone(call=call, output=_output(behaviour, number), memory=memory, issues=issues, meta=meta)
 
 
 def _output(behaviour: Behaviour, number: int) -> Any:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from gonogo.errors import Bug
 from gonogo.testing import plans, relations
-from gonogo.testing.checks import Broken, replay
+from gonogo.testing.broken import Broken
+from gonogo.testing.checks import replay
 from gonogo.testing.scenarios import Scenario
 from gonogo.testing.simulated import Ended, Simulation
 

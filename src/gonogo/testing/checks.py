@@ -28,22 +28,16 @@ from gonogo.core.commands import Command, StartCall
 from gonogo.core.state import State
 from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
+from gonogo.testing.broken import Broken
 from gonogo.testing.canonical import difference
 from gonogo.testing.gate import nearest, why_not
+from gonogo.testing.promises import Promises
 from gonogo.testing.scenarios import Scenario
 
 if TYPE_CHECKING:
     from gonogo.testing.outside import Outside
 
 Key = tuple[str, str, int, int]
-
-
-class Broken(Exception):  # noqa: N818 - the name says what happened to a law
-    """A law doesn't hold: its name, and what was seen."""
-
-    def __init__(self, law: str, text: str) -> None:
-        super().__init__(f"{law}: {text}")
-        self.law = law
 
 
 class Watch:
@@ -59,16 +53,29 @@ class Watch:
         self.steps: dict[int, str] = {}
         self.owed: set[tuple[str, str]] = set()
         self.doubted = False
+        self.promises = Promises(scenario)
 
     def restart(self, records: Sequence[Record]) -> None:
         """After a crash: forget what was not written."""
         self.shadow = fold(records) if records else None
         self.started, self.calls, self.owed = {}, {}, set()
+        self.promises = Promises(self.scenario)
         self.at = records[-1].event.at if records else 0.0
+        state: State | None = None
         for record in records:
-            self._note_event(record.event)
-            for decision in record.decisions:
-                self._note(decision)
+            state = self._take_again(state, record)
+
+    def _take_again(self, state: State | None, record: Record) -> State:
+        if state is None:
+            assert isinstance(record.event, e.RunStarted)
+            state = machine.begin(record.event)
+        absorb(state, record.event)
+        self._note_event(record.event)
+        for decision in record.decisions:
+            self.promises.see(state, decision)
+            apply(state, decision)
+            self._note(decision)
+        return state
 
     def see(self, record: Record, commands: Sequence[Command], state: State) -> None:
         """Judge one record, as a reader of the journal finds it, and the commands that go with it."""
@@ -80,7 +87,7 @@ class Watch:
         for decision in read.decisions:
             if isinstance(decision, d.Started):
                 self._check_start(shadow, decision)
-                self._check_budgets(decision)
+                self._check_budgets(shadow, decision)
             elif isinstance(decision, d.Reopened):
                 _check_reopened(shadow, decision)
             elif isinstance(decision, d.Routing) and decision.trigger == "on_finish":
@@ -88,6 +95,7 @@ class Watch:
             elif isinstance(decision, d.Expanded):
                 _check_gate(shadow, decision)
             self._check_owed(shadow, decision)
+            self.promises.see(shadow, decision)
             apply(shadow, decision)
             self._note(decision)
             _check_room(shadow, decision)
@@ -136,7 +144,8 @@ class Watch:
                     "once",
                     f"{where}, execution {decision.execution}, attempt {decision.attempt}: {before} already",
                 )
-        allowed = step.always and state.stopping != "cancelled_hard"
+        undoing = state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step.name
+        allowed = (step.always or undoing) and state.stopping != "cancelled_hard"
         if state.stopping and not allowed and not (decision.again and state.stopping == "fail_fast"):
             raise Broken("stop", f"{where} starts after {state.stopping}")
         if not decision.again and decision.attempt == 1:
@@ -175,25 +184,34 @@ class Watch:
                 "doubt", f"nobody knows what call {event.call} of {step.name} did, and nobody is asked"
             )
 
-    def _check_budgets(self, decision: d.Started) -> None:
-        """Attempts and executions are numbered, so the numbers are the count."""
+    def _check_budgets(self, state: State, decision: d.Started) -> None:
+        """Attempts and executions are numbered, so the numbers are the count; people and undoing have their own."""
         plan = self.scenario.plan
         step = plan.steps[decision.step]
         retry = step.on_fail.retry if step.on_fail is not None else None
-        if decision.attempt > 1 + (retry.max if retry is not None else 0):
+        by_hand = self.promises.chosen.get((decision.step, decision.scope), 0)
+        if decision.attempt > 1 + by_hand + (retry.max if retry is not None else 0):
             raise Broken("budget", f"attempt {decision.attempt} of {step.name}")
+        if state.undoing is not None:
+            return
         if decision.execution > (step.max_runs if step.max_runs is not None else plan.limits.max_runs):
             raise Broken("budget", f"execution {decision.execution} of {step.name}")
 
     def _check_loops(self, state: State) -> None:
+        plan = self.scenario.plan
+        allowed = max(plan.limits.max_loops, *(step.loop_budget or 0 for step in plan.steps.values()))
         for scope, used in state.loops.items():
-            if used > self.scenario.plan.limits.max_loops:
+            if used > allowed:
                 raise Broken("budget", f"{used} loops in {scope or '(run)'}")
 
     def when_idle(self, state: State, timers: Mapping[int, float]) -> None:
         """What must hold whenever nothing is left to perform."""
         for node in state.all_nodes():
-            if state.stopping and node.status == life.HOLDING and not state.step(node).always:
+            step = state.step(node)
+            kept = step.always or (
+                state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step.name
+            )
+            if state.stopping and node.status == life.HOLDING and not kept:
                 raise Broken("stop", f"{node.step} in {node.scope or '(run)'} still waits for a person")
         if set(timers) != set(state.timers):
             raise Broken("timers", f"the host has {sorted(timers)}, the state {sorted(state.timers)}")
@@ -217,6 +235,7 @@ class Watch:
             raise Broken(
                 "verdict", f"{state.finished.verdict} ({state.finished.because}) where {expected} was due"
             )
+        self.promises.at_the_end(state, self.outside)
 
 
 def replay(records: Sequence[Record]) -> None:
@@ -295,11 +314,11 @@ def verdict(state: State) -> str:
     nodes = list(state.all_nodes())
     if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in nodes):
         return "HOLD"
-    stopped = state.stopping in ("cancelled", "cancelled_hard", "halted")
+    stopped = state.stopping in ("cancelled", "cancelled_hard", "halted", "budget")
     failed = any(
         node.outcome == "failed"
         or (node.outcome == "skipped" and node.issues and not state.step(node).continue_on_failure)
-        or (node.outcome == "cancelled" and state.stopping not in ("fail_fast", "halted"))
+        or (node.outcome == "cancelled" and state.stopping not in ("fail_fast", "halted", "budget"))
         for node in nodes
     )
     return "NO-GO" if failed or stopped or state.breaches else "GO"

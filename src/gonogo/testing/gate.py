@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gonogo.core.plan import Edge, Need, Step
+from gonogo.core.graph import edges
+from gonogo.core.plan import Edge, Need, Plan, Step
 from gonogo.core.scope import depth, outward, parents, prefix
 from gonogo.core.state import Node, State
 
@@ -71,3 +72,15 @@ def _passes(state: State, edge: Edge, node: Node | None) -> bool:
     return node.reason == "forEach_empty" or (
         node.reason in ("dependency_failed", "suppressed") and edge.on_failure == "continue"
     )
+
+
+def ancestors(plan: Plan, step: Step) -> frozenset[str]:
+    """All steps that a step waits for."""
+    found: dict[str, None] = {}
+    waiting = [step.name]
+    for name in waiting:
+        for edge in edges(plan.steps[name]) if name in plan.steps else ():
+            if edge.step not in found:
+                found[edge.step] = None
+                waiting.append(edge.step)
+    return frozenset(found)

@@ -7,7 +7,7 @@ from collections import Counter
 
 from gonogo.core import lifecycle as life
 from gonogo.core.commands import StartCall
-from gonogo.core.events import AnswerGiven
+from gonogo.core.events import AnswerGiven, CallDone
 from gonogo.core.state import Node, State
 from gonogo.core.turn import intent
 from gonogo.testing.behaviours import Reply, reply_to
@@ -28,7 +28,10 @@ class Outside:
         self.answers = 0
 
     def reply(self, command: StartCall) -> Reply:
-        """What the call will come to, if nobody stops it."""
+        """What the call will come to, if nobody stops it. In safe mode a host makes no mutating call."""
+        if self.scenario.safe_mode and command.effects == "mutates":
+            stub = CallDone(call=command.call, output={"safe_mode": True}, effect="none")
+            return Reply(stub, False, 0.25)
         ended = command.intent in self.children_ended
         return reply_to(
             self.scenario.seed, self.scenario.behaviours[command.step], command, child_ended=ended
@@ -49,6 +52,9 @@ class Outside:
         if not waiting:
             return None
         node = rng.choice(waiting)
+        if node.hold is not None and "choices" in node.hold.details:
+            word = rng.choice(("retry", "accept", "fail", "Fail ", "perhaps"))
+            return AnswerGiven(step=node.step, scope=node.scope, text=word, by="ann")
         if node.status == life.HOLDING:
             return AnswerGiven(step=node.step, scope=node.scope, text=rng.choice(("yes", "no", "")), by="ann")
         word = rng.choice(("again", "done", "failed", "Done ", "perhaps"))

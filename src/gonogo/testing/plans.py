@@ -7,158 +7,55 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
-from gonogo.core.plan import (
-    Block,
-    Edge,
-    Expression,
-    FailureCondition,
-    Limits,
-    Need,
-    Plan,
-    Retry,
-    Severity,
-    Step,
-    Target,
-    Transition,
-)
-from gonogo.testing.behaviours import Behaviour
-from gonogo.testing.formulas import reading
+from gonogo.core.plan import Edge, FailureCondition, Need, Retry, Severity, Target, Transition
+from gonogo.testing import care
+from gonogo.testing.maker import CONDITIONS, Maker
 from gonogo.testing.scenarios import Crash, Scenario
-
-CONDITIONS = ("true", "true", "false", "fails", "output is odd", "attempt < 2", "loop < 2")
 
 
 def make(seed: int) -> Scenario:
     """The scenario of a seed."""
-    maker = _Maker(random.Random(seed))  # noqa: S311 - a simulation must be repeatable
+    maker = Maker(random.Random(seed))  # noqa: S311 - a simulation must be repeatable
     maker.lay_out()
-    for chance, add in _CONSTRUCTS:
+    for chance, add in (*_CONSTRUCTS, *care.CONSTRUCTS):
         if maker.by_chance(chance):
             add(maker)
     return maker.scenario(seed)
 
 
-class _Maker:
-    """A plan in the making: a draft (keyword arguments of Step) and a behaviour for each step."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.expressions: list[str] = []
-        self.drafts: dict[str, dict[str, Any]] = {}
-        self.behaviours: dict[str, Behaviour] = {}
-        self.extras: dict[str, Any] = {}
-        self.options: dict[str, Any] = {}
-
-    # --- drawing
-
-    def by_chance(self, hundredths: int) -> bool:
-        return self.rng.randrange(100) < hundredths
-
-    def some(self, most: int = 2) -> list[str]:
-        """One or a few steps."""
-        names = list(self.drafts)
-        return self.rng.sample(names, min(len(names), self.rng.randint(1, most)))
-
-    def one(self) -> str:
-        return self.rng.choice(list(self.drafts))
-
-    def earlier(self, name: str) -> list[str]:
-        names = list(self.drafts)
-        return names[: names.index(name)]
-
-    def expression(self, source: str) -> int:
-        if source not in self.expressions:
-            self.expressions.append(source)
-        return self.expressions.index(source)
-
-    def condition(self, name: str) -> int:
-        """A condition for a step: a constant, or something about itself or what it depends on."""
-        sources = [edge.step for need in self.drafts[name]["depends_on"] for edge in need.any_of]
-        choices = [*CONDITIONS, *(f"of {source} is odd" for source in sources)]
-        if self.by_chance(10):
-            choices = [f"of {self.one()} is odd", f"runs of {self.one()} < 2"]
-        return self.expression(self.rng.choice(choices))
-
-    # --- building
-
-    def lay_out(self) -> None:
-        """Steps and dependencies."""
-        count = self.rng.choice((2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9))
-        for number in range(count):
-            name = f"s{number}"
-            needs = () if not number or self.by_chance(20) else self._needs(number)
-            self.drafts[name] = {"name": name, "type": "noop", "depends_on": needs}
-            self.behaviours[name] = Behaviour(
-                transient=self.rng.choice((0, 0, 10, 40)), logical=self.rng.choice((0, 0, 0, 20))
-            )
-
-    def _needs(self, number: int) -> tuple[Need, ...]:
-        picked = self.rng.sample(range(number), min(number, self.rng.choice((1, 1, 1, 2, 3))))
-        return tuple(Need((Edge(f"s{index}"),)) for index in sorted(picked))
-
-    def behave(self, name: str, **changes: Any) -> None:
-        self.behaviours[name] = replace(self.behaviours[name], **changes)
-
-    def block(self, name: str, key: str, **parts: Any) -> None:
-        """Add to a step's block."""
-        old = self.drafts[name].get(key, {})
-        self.drafts[name][key] = {**old, **parts}
-
-    def scenario(self, seed: int) -> Scenario:
-        limits = Limits(
-            max_parallelism=self.rng.choice((1, 1, 2, 3, 4)),
-            max_loops=self.rng.choice((0, 1, 2, 3, 4)),
-            max_runs=self.rng.choice((2, 5, 8)),
-            history_max=self.rng.choice((2, 1000)),
-        )
-        steps = {name: _step(draft) for name, draft in self.drafts.items()}
-        expressions = tuple(Expression(source, "condition", reading(source)) for source in self.expressions)
-        plan = Plan(f"plan {seed}", steps, expressions, limits, **self.extras)
-        return Scenario(seed, plan, self.behaviours, **self.options)
-
-
-def _step(draft: dict[str, Any]) -> Step:
-    made: dict[str, Any] = {key: Block(**value) if key in _BLOCKS else value for key, value in draft.items()}
-    return Step(**made)
-
-
-_BLOCKS = frozenset({"on_success", "on_fail", "on_finish"})
-
-
 # --- contracts and detectors
 
 
-def _if(maker: _Maker) -> None:
+def _if(maker: Maker) -> None:
     for name in maker.some():
         maker.drafts[name]["if_condition"] = maker.condition(name)
 
 
-def _assume(maker: _Maker) -> None:
+def _assume(maker: Maker) -> None:
     for name in maker.some():
         maker.drafts[name]["assume"] = tuple(maker.condition(name) for _ in range(maker.rng.randint(1, 2)))
         maker.drafts[name]["assume_mode"] = maker.rng.choice(("skip", "skip", "fail"))
 
 
-def _guarantee(maker: _Maker) -> None:
+def _guarantee(maker: Maker) -> None:
     for name in maker.some():
         maker.drafts[name]["guarantee"] = tuple(maker.condition(name) for _ in range(maker.rng.randint(1, 2)))
         maker.drafts[name]["guarantee_mode"] = maker.rng.choice(("fail", "fail", "issue"))
 
 
-def _fail_if(maker: _Maker) -> None:
+def _fail_if(maker: Maker) -> None:
     for name in maker.some():
         maker.drafts[name]["fail_if"] = maker.condition(name)
         maker.drafts[name]["criticality"] = maker.rng.choice(("info", "internal"))
 
 
-def _global_fail_if(maker: _Maker) -> None:
+def _global_fail_if(maker: Maker) -> None:
     maker.extras["fail_if"] = maker.expression(maker.rng.choice(CONDITIONS))
 
 
-def _failure_conditions(maker: _Maker) -> None:
+def _failure_conditions(maker: Maker) -> None:
     name = maker.one()
     severity: Severity = maker.rng.choice(("info", "error"))
     halt = maker.by_chance(40)
@@ -172,7 +69,7 @@ def _failure_conditions(maker: _Maker) -> None:
 # --- dependencies and gating
 
 
-def _or_group(maker: _Maker) -> None:
+def _or_group(maker: Maker) -> None:
     for name in maker.some(3):
         sources = maker.earlier(name)
         if len(sources) > 1:
@@ -182,29 +79,29 @@ def _or_group(maker: _Maker) -> None:
             maker.drafts[name]["depends_on"] = (*kept, group)
 
 
-def _soft_edges(maker: _Maker) -> None:
+def _soft_edges(maker: Maker) -> None:
     for name in maker.some():
         needs = maker.drafts[name]["depends_on"]
         soft = tuple(Need(tuple(Edge(edge.step, "continue") for edge in need.any_of)) for need in needs)
         maker.drafts[name]["depends_on"] = soft
 
 
-def _tolerate(maker: _Maker) -> None:
+def _tolerate(maker: Maker) -> None:
     for name in maker.some():
         maker.drafts[name]["continue_on_failure"] = True
 
 
-def _always(maker: _Maker) -> None:
+def _always(maker: Maker) -> None:
     for name in maker.some():
         maker.drafts[name]["if_condition"] = maker.expression("true")
         maker.drafts[name]["always"] = True
 
 
-def _routed_only(maker: _Maker) -> None:
+def _routed_only(maker: Maker) -> None:
     maker.drafts[maker.one()]["start"] = "routed"
 
 
-def _filters(maker: _Maker) -> None:
+def _filters(maker: Maker) -> None:
     for name in maker.some():
         maker.drafts[name]["on"] = ("pr_opened",)
     for name in maker.some(1):
@@ -213,14 +110,14 @@ def _filters(maker: _Maker) -> None:
     maker.extras["include_tags"] = maker.rng.choice(((), ("slow",), ("fast",)))
 
 
-def _request(maker: _Maker) -> None:
+def _request(maker: Maker) -> None:
     maker.options["requested"] = tuple(maker.some())
 
 
 # --- fan-outs
 
 
-def _for_each(maker: _Maker) -> None:
+def _for_each(maker: Maker) -> None:
     names = list(maker.drafts)
     parent = maker.rng.choice(names[: max(1, len(names) // 2)])
     _make_list(maker, parent)
@@ -231,7 +128,7 @@ def _for_each(maker: _Maker) -> None:
             maker.drafts[name]["concurrency"] = maker.rng.randint(1, 4)
 
 
-def _nested_for_each(maker: _Maker) -> None:
+def _nested_for_each(maker: Maker) -> None:
     if len(maker.drafts) < 3:
         return
     _for_each(maker)
@@ -249,12 +146,12 @@ def _nested_for_each(maker: _Maker) -> None:
             maker.drafts[name]["fanout"] = maker.rng.choice(("map", "map", "reduce"))
 
 
-def _make_list(maker: _Maker, name: str) -> None:
+def _make_list(maker: Maker, name: str) -> None:
     maker.drafts[name]["for_each"] = True
     maker.behave(name, items=maker.rng.randint(1, 4), strange=maker.rng.choice((0, 0, 0, 15)))
 
 
-def _depend_on(maker: _Maker, name: str, source: str, *, first: bool = False) -> None:
+def _depend_on(maker: Maker, name: str, source: str, *, first: bool = False) -> None:
     needs = maker.drafts[name]["depends_on"]
     if any(edge.step == source for need in needs for edge in need.any_of):
         return
@@ -265,7 +162,7 @@ def _depend_on(maker: _Maker, name: str, source: str, *, first: bool = False) ->
 # --- routing
 
 
-def _retry(maker: _Maker) -> None:
+def _retry(maker: Maker) -> None:
     for name in maker.some():
         mode: Literal["fixed", "exponential"] = maker.rng.choice(("fixed", "exponential"))
         on = maker.rng.choice((("transient",), ("transient",), ("transient", "logical")))
@@ -274,7 +171,7 @@ def _retry(maker: _Maker) -> None:
         maker.behave(name, transient=maker.rng.choice((40, 70)))
 
 
-def _run(maker: _Maker) -> None:
+def _run(maker: Maker) -> None:
     for name in maker.some():
         key = maker.rng.choice(("on_fail", "on_success", "on_finish"))
         if key == "on_finish" and not maker.drafts[name].get("for_each"):
@@ -292,7 +189,7 @@ def _run(maker: _Maker) -> None:
         _more_failures(maker, name, key)
 
 
-def _target(maker: _Maker, name: str) -> Target:
+def _target(maker: Maker, name: str) -> Target:
     others = [other for other in maker.drafts if other != name]
     target = maker.rng.choice(others)
     if maker.by_chance(25):
@@ -301,7 +198,7 @@ def _target(maker: _Maker, name: str) -> Target:
     return Target(target, {"why": name}, templates)
 
 
-def _goto(maker: _Maker) -> None:
+def _goto(maker: Maker) -> None:
     for name in maker.some():
         key = maker.rng.choice(("on_fail", "on_fail", "on_success"))
         target = maker.rng.choice([*maker.earlier(name), maker.one()])
@@ -313,7 +210,7 @@ def _goto(maker: _Maker) -> None:
         _more_failures(maker, name, key)
 
 
-def _transition(maker: _Maker) -> None:
+def _transition(maker: Maker) -> None:
     for name in maker.some():
         key = maker.rng.choice(("on_fail", "on_success", "on_success"))
         if maker.drafts[name].get("for_each") and maker.by_chance(40):
@@ -326,7 +223,7 @@ def _transition(maker: _Maker) -> None:
         _more_failures(maker, name, key)
 
 
-def _on_finish(maker: _Maker) -> None:
+def _on_finish(maker: Maker) -> None:
     parents = [name for name, draft in maker.drafts.items() if draft.get("for_each")]
     if not parents:
         _for_each(maker)
@@ -340,11 +237,11 @@ def _on_finish(maker: _Maker) -> None:
             maker.block(name, "on_finish", transitions=(Transition(maker.condition(name), maker.one()),))
 
 
-def _max_runs(maker: _Maker) -> None:
+def _max_runs(maker: Maker) -> None:
     maker.drafts[maker.one()]["max_runs"] = maker.rng.randint(1, 2)
 
 
-def _more_failures(maker: _Maker, name: str, key: str) -> None:
+def _more_failures(maker: Maker, name: str, key: str) -> None:
     if key == "on_fail":
         maker.behave(name, logical=maker.rng.choice((20, 50, 100)))
 
@@ -352,18 +249,18 @@ def _more_failures(maker: _Maker, name: str, key: str) -> None:
 # --- how calls go, and what happens to the run
 
 
-def _hold(maker: _Maker) -> None:
+def _hold(maker: Maker) -> None:
     for name in maker.some():
         maker.behave(name, parks=maker.rng.choice((30, 60)))
     maker.options["noise"] = maker.rng.choice((0, 0, 5))
 
 
-def _child(maker: _Maker) -> None:
+def _child(maker: Maker) -> None:
     for name in maker.some():
         maker.behave(name, child=True)
 
 
-def _mutate(maker: _Maker) -> None:
+def _mutate(maker: Maker) -> None:
     for name in maker.some(3):
         maker.drafts[name]["effects"] = maker.rng.choice(("mutates", "mutates", "idempotent"))
         maker.behave(name, unknown=maker.rng.choice((0, 20)), half_done=maker.rng.choice((0, 0, 20)))
@@ -371,29 +268,29 @@ def _mutate(maker: _Maker) -> None:
             maker.drafts[name]["idempotency_key"] = maker.expression("name key")
 
 
-def _memory(maker: _Maker) -> None:
+def _memory(maker: Maker) -> None:
     for name in maker.some():
         maker.behave(name, remembers=True)
     maker.drafts[maker.one()]["guarantee"] = (maker.expression("remember judged"),)
 
 
-def _bug(maker: _Maker) -> None:
+def _bug(maker: Maker) -> None:
     for name in maker.some(1):
         maker.behave(name, bug=30)
 
 
-def _fail_fast(maker: _Maker) -> None:
+def _fail_fast(maker: Maker) -> None:
     maker.extras["fail_fast"] = True
 
 
-def _cancel(maker: _Maker) -> None:
+def _cancel(maker: Maker) -> None:
     first = maker.rng.randint(2, 20)
     again = (first + maker.rng.randint(1, 4),) if maker.by_chance(40) else ()
     maker.options["cancels"] = (first, *again)
     maker.options["goes_on"] = maker.by_chance(40)
 
 
-def _crash(maker: _Maker) -> None:
+def _crash(maker: Maker) -> None:
     turns = sorted(maker.rng.sample(range(1, 40), maker.rng.choice((1, 1, 2, 4))))
     if maker.by_chance(30):
         turns.append(turns[-1] + 1)
@@ -402,7 +299,7 @@ def _crash(maker: _Maker) -> None:
     maker.options["crashes"] = tuple(Crash(turn, maker.rng.choice(moments)) for turn in turns)  # type: ignore[arg-type]
 
 
-_CONSTRUCTS: tuple[tuple[int, Callable[[_Maker], None]], ...] = (
+_CONSTRUCTS: tuple[tuple[int, Callable[[Maker], None]], ...] = (
     (40, _for_each),
     (35, _nested_for_each),
     (35, _or_group),

@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from gonogo.core.graph import edges
-from gonogo.core.plan import Block, Plan, Step
+from gonogo.core.plan import Block, Budget, Plan, Retry, Step
 from gonogo.core.scope import parent_of, within
 from gonogo.core.state import State
-from gonogo.testing.checks import Broken
+from gonogo.testing.broken import Broken
+from gonogo.testing.gate import ancestors
 from gonogo.testing.scenarios import Crash, Scenario
 from gonogo.testing.simulated import Ended, Simulation
 
@@ -89,7 +89,7 @@ def _neighbours(state: State, around: str, scope: str) -> Outcomes:
         if place[0] in members
         and place[1].startswith(around)
         and not within(place[1], scope)
-        and value[1] != "dependency_failed"
+        and value[1] not in ("dependency_failed", "suppressed")
     }
 
 
@@ -122,7 +122,20 @@ def undisturbed(scenario: Scenario) -> Scenario:
         name: replace(behaviour, parks=0, child=False, unknown=0)
         for name, behaviour in scenario.behaviours.items()
     }
-    return replace(scenario, behaviours=behaviours, crashes=(), cancels=(), noise=0, goes_on=False)
+    plan = scenario.plan
+    budget = msgspec.structs.replace(plan.budget, time_s=None)
+    steps = {name: _without_persons(step) for name, step in plan.steps.items()}
+    plan = msgspec.structs.replace(plan, steps=steps, budget=budget)
+    return replace(scenario, plan=plan, behaviours=behaviours, crashes=(), cancels=(), noise=0, goes_on=False)
+
+
+def _without_persons(step: Step) -> Step:
+    """Nobody decides what comes after the last retry."""
+    block = step.on_fail
+    if block is None or block.retry is None or block.retry.exhausted != "hold":
+        return step
+    retry = msgspec.structs.replace(block.retry, exhausted="fail")
+    return msgspec.structs.replace(step, on_fail=msgspec.structs.replace(block, retry=retry))
 
 
 def without_routes(scenario: Scenario) -> Scenario:
@@ -130,14 +143,14 @@ def without_routes(scenario: Scenario) -> Scenario:
     plan = scenario.plan
     steps = {name: _calm_step(plan, step) for name, step in plan.steps.items()}
     calm: Plan = msgspec.structs.replace(
-        plan, steps=steps, fail_fast=False, fail_if=None, failure_conditions=()
+        plan, steps=steps, fail_fast=False, fail_if=None, failure_conditions=(), budget=Budget()
     )
     behaviours = {name: replace(b, remembers=False, half_done=0) for name, b in scenario.behaviours.items()}
     return replace(scenario, plan=calm, behaviours=behaviours)
 
 
 def _calm_step(plan: Plan, step: Step) -> Step:
-    retry = step.on_fail.retry if step.on_fail is not None else None
+    retry = _calm_retry(step.on_fail.retry) if step.on_fail is not None else None
     sources = ancestors(plan, step)
 
     def fixed(numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -149,6 +162,7 @@ def _calm_step(plan: Plan, step: Step) -> Step:
         on_finish=None,
         on_fail=Block(retry=retry) if retry is not None else None,
         start="auto",
+        compensate=None,
         failure_conditions=(),
         assume=fixed(step.assume),
         guarantee=fixed(step.guarantee),
@@ -158,20 +172,12 @@ def _calm_step(plan: Plan, step: Step) -> Step:
     )
 
 
+def _calm_retry(retry: Retry | None) -> Retry | None:
+    return None if retry is None else msgspec.structs.replace(retry, exhausted="fail", exhausted_goto=None)
+
+
 def _reads_only(source: str, steps: frozenset[str]) -> bool:
     words = source.split()
     if words[0] == "of":
         return words[1] in steps
     return words[0] not in ("runs", "remember", "loop")
-
-
-def ancestors(plan: Plan, step: Step) -> frozenset[str]:
-    """All steps that a step waits for."""
-    found: dict[str, None] = {}
-    waiting = [step.name]
-    for name in waiting:
-        for edge in edges(plan.steps[name]) if name in plan.steps else ():
-            if edge.step not in found:
-                found[edge.step] = None
-                waiting.append(edge.step)
-    return frozenset(found)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gonogo.core.graph import blocks
-from gonogo.core.plan import Plan, Step
+from gonogo.core.plan import Budget, Plan, Step
 from gonogo.testing.behaviours import Behaviour
+from gonogo.testing.gate import ancestors
 
 FEATURES = (
     "if", "assume", "guarantee", "fail_if", "or_group", "for_each", "nested_for_each", "retry", "run", "goto",
-    "transition", "on_finish", "hold", "child", "fail_fast", "cancel", "crash",
+    "transition", "on_finish", "hold", "child", "fail_fast", "cancel", "crash", "critical", "mutates", "suppression",
+    "budget", "compensation", "escalate", "exhausted", "safe_mode",
 )  # fmt: skip
 
 Moment = Literal["unwritten", "written", "half_performed", "performed"]
@@ -38,7 +40,7 @@ class Scenario:
 
     `cancels`: turns at which someone cancels. `goes_on`: a cancelled run is taken up again. `noise`: how often,
     in hundredths, somebody answers at random. `patience`: how many answers people give a parked run before they leave
-    it. `timed`: replies come after fixed times instead of in any order.
+    it. `timed`: replies come after fixed times instead of in any order. `safe_mode`: mutating calls aren't made.
     """
 
     seed: int
@@ -52,6 +54,7 @@ class Scenario:
     noise: int = 0
     patience: int = 12
     timed: bool = False
+    safe_mode: bool = False
 
 
 def features(scenario: Scenario) -> frozenset[str]:
@@ -64,6 +67,10 @@ def features(scenario: Scenario) -> frozenset[str]:
         found.add("child")
     if scenario.plan.fail_fast:
         found.add("fail_fast")
+    if scenario.plan.budget != Budget():
+        found.add("budget")
+    if scenario.safe_mode:
+        found.add("safe_mode")
     if scenario.cancels:
         found.add("cancel")
     if scenario.crashes:
@@ -85,8 +92,18 @@ def _of_step(plan: Plan, step: Step) -> set[str]:
         "run": any(block.run or block.run_js is not None for block in blocks(step)),
         "goto": any(block.goto or block.goto_js is not None for block in blocks(step)),
         "transition": any(block.transitions for block in blocks(step)),
+        "critical": step.criticality != "info",
+        "mutates": step.effects == "mutates",
+        "suppression": step.effects == "mutates" and _is_behind_a_guard(plan, step),
+        "compensation": step.compensate is not None,
+        "escalate": any(block.escalate for block in blocks(step)),
+        "exhausted": any(block.retry and block.retry.exhausted != "fail" for block in blocks(step)),
     }
     return {name for name, present in found.items() if present}
+
+
+def _is_behind_a_guard(plan: Plan, step: Step) -> bool:
+    return any(plan.steps[name].criticality in ("external", "internal") for name in ancestors(plan, step))
 
 
 def _maps_over_a_list(plan: Plan, step: Step) -> bool:

@@ -25,7 +25,8 @@ from gonogo.core.values import names_for
 from gonogo.errors import Bug
 from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
-from gonogo.testing.checks import Broken, Watch
+from gonogo.testing.broken import Broken
+from gonogo.testing.checks import Watch
 from gonogo.testing.formulas import evaluate
 from gonogo.testing.outside import Outside
 from gonogo.testing.scenarios import Crash, Scenario
@@ -98,6 +99,7 @@ class Simulation:
             seed=str(self.scenario.seed),
             trigger=self.scenario.trigger,
             requested=self.scenario.requested,
+            safe_mode=self.scenario.safe_mode,
         )
         self.urgent = [event]
         return machine.begin(event)

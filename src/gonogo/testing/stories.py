@@ -9,8 +9,8 @@ import msgspec
 
 from gonogo.core.plan import Plan, Step
 from gonogo.testing.behaviours import Behaviour
+from gonogo.testing.broken import Broken
 from gonogo.testing.campaign import watchdog
-from gonogo.testing.checks import Broken
 from gonogo.testing.scenarios import Scenario
 from gonogo.testing.shrinking import SHRINK_LIMIT_S
 from gonogo.testing.simulated import Simulation

@@ -1,0 +1,171 @@
+"""What fault management promises, checked on a simulated run from outside of the core, by plainer rules than its own.
+
+suppression  nothing that acts starts behind a failed critical step (spec C.8)
+safe         in safe mode nothing is done (spec G21)
+spent        no more calls and retries than the run's budget
+faults       each fault is detected, then has exactly one end (spec G16)
+undone       what was done is undone in reverse, each time once, or kept (semantics.md 20)
+one_shot     a step tagged one_shot runs once in a scope (spec C.15)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gonogo.core import decisions as d
+from gonogo.core.plan import Plan, Step
+from gonogo.core.scope import within
+from gonogo.core.state import State
+from gonogo.testing.broken import Broken
+from gonogo.testing.gate import ancestors
+from gonogo.testing.scenarios import Scenario
+
+if TYPE_CHECKING:
+    from gonogo.testing.outside import Outside
+
+ENDS = ("recovery.succeeded", "recovery.failed")
+Done = tuple[str, str, int]
+
+
+class Promises:
+    """Follows the decisions of one run."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.plan: Plan = scenario.plan
+        self.safe_mode = scenario.safe_mode
+        self.calls = 0
+        self.retries = 0
+        self.faults: dict[int, list[str]] = {}
+        self.done: list[Done] = []
+        self.undone: list[Done] = []
+        self.undoing: Done | None = None
+        self.chosen: dict[tuple[str, str], int] = {}
+        self.executions: dict[Done, None] = {}
+
+    def see(self, state: State, decision: d.AnyDecision) -> None:
+        """Judge one decision, before it is applied."""
+        if isinstance(decision, d.Started):
+            self._started(state, decision)
+        elif isinstance(decision, d.Retrying):
+            self._retrying(state)
+        elif isinstance(decision, d.FaultEvent):
+            self._told(decision)
+        elif isinstance(decision, d.Ended):
+            self._ended(state, decision)
+        elif isinstance(decision, d.Routed) and decision.action == "compensate":
+            self._begin_undoing(decision)
+        elif isinstance(decision, d.Undone):
+            self._undone(decision)
+        elif isinstance(decision, d.Chosen) and decision.choice == "retry":
+            place = (decision.step, decision.scope)
+            self.chosen[place] = self.chosen.get(place, 0) + 1
+
+    def at_the_end(self, state: State, outside: Outside) -> None:
+        """What must hold when a run has ended or is parked."""
+        if self.safe_mode and any(outside.acted.values()):
+            raise Broken("safe", f"something was done: {dict(outside.acted)}")
+        if state.finished is not None and not state.finished.parked:
+            open_faults = [number for number, told in self.faults.items() if not set(told) & set(ENDS)]
+            if open_faults:
+                raise Broken("faults", f"the run is over, faults {open_faults} have no end")
+            self._check_all_undone(state)
+
+    # --- starts
+
+    def _started(self, state: State, decision: d.Started) -> None:
+        step = self.plan.steps[decision.step]
+        undoing = state.undoing is not None and self.plan.steps[state.undoing.step].compensate == step.name
+        if decision.again:
+            return
+        if not state.stopping and not undoing:
+            self.calls += 1
+            allowed = self.plan.budget.calls
+            if allowed is not None and self.calls > allowed:
+                raise Broken("spent", f"call {self.calls} of {allowed}: {step.name}")
+        if decision.attempt == 1 and not undoing:
+            self._check_suppression(state, step, decision.scope)
+        self._check_one_shot(step, decision)
+
+    def _check_one_shot(self, step: Step, decision: d.Started) -> None:
+        self.executions[decision.step, decision.scope, decision.execution] = None
+        if "one_shot" in step.tags and decision.execution > 1:
+            raise Broken("one_shot", f"{step.name} runs again in {decision.scope or '(run)'}")
+
+    def _check_suppression(self, state: State, step: Step, scope: str) -> None:
+        acts = step.effects == "mutates" or step.criticality == "external"
+        if step.always or not acts or self.plan.safety == "off":
+            return
+        node = state.node(step.name, scope)
+        for name in ancestors(self.plan, step):
+            guard = self.plan.steps[name]
+            if guard.criticality == "info" or not _keeps_back(guard, step):
+                continue
+            for other in state.nodes[name].values():
+                asked = node is not None and node.requester == (name, other.scope)
+                # The plain cases only: the guard in the reader's own scope, around it, or the reader outside of all.
+                related = within(scope, other.scope) or not scope
+                if related and not asked and other.fan is None and other.complete and _failed(other.outcome):
+                    raise Broken("suppression", f"{step.name} in {scope or '(run)'} acts behind {name}")
+
+    # --- budgets, faults, undoing
+
+    def _retrying(self, state: State) -> None:
+        self.retries += 1
+        allowed = self.plan.budget.retries
+        by_hand = sum(self.chosen.values())
+        undoing = state.undoing is not None
+        if allowed is not None and self.retries > allowed + by_hand and not undoing:
+            raise Broken("spent", f"retry {self.retries} of {allowed}")
+
+    def _told(self, decision: d.FaultEvent) -> None:
+        told = self.faults.setdefault(decision.fault, [])
+        if decision.event in ("compensated", "escalated"):
+            if not told:
+                raise Broken("faults", f"fault {decision.fault} is {decision.event}, but was never detected")
+            return
+        if (decision.event == "detected") != (not told):
+            raise Broken("faults", f"fault {decision.fault}: {decision.event} after {told}")
+        if set(told) & set(ENDS):
+            raise Broken("faults", f"fault {decision.fault} has ended, but is {decision.event}")
+        told.append(decision.event)
+
+    def _ended(self, state: State, decision: d.Ended) -> None:
+        node = state.node(decision.step, decision.scope)
+        step = self.plan.steps[decision.step]
+        if decision.outcome != "passed" or step.compensate is None or self.safe_mode:
+            return
+        if node is not None and node.fan is None:
+            self.done.append((decision.step, decision.scope, node.execution))
+
+    def _begin_undoing(self, decision: d.Routed) -> None:
+        last = self.done.pop() if self.done else None
+        if self.undoing is not None or last is None or last[:2] != (decision.step, decision.scope):
+            raise Broken("undone", f"{decision.step} is undone out of order: {last} is due")
+        self.undoing = last
+
+    def _undone(self, decision: d.Undone) -> None:
+        key = (decision.step, decision.scope, decision.execution)
+        if self.undoing != key:
+            raise Broken("undone", f"{key} is undone where {self.undoing} was begun")
+        self.undoing = None
+        self.undone.append(key)
+
+    def _check_all_undone(self, state: State) -> None:
+        verdict = state.finished.verdict if state.finished is not None else ""
+        cancelled = state.stopping in ("cancelled", "cancelled_hard")
+        if verdict == "GO" and self.undone and not self._went_on(state):
+            raise Broken("undone", f"the run is GO, but {self.undone} were undone")
+        if verdict == "NO-GO" and not cancelled and self.done:
+            raise Broken("undone", f"the run is NO-GO, but {self.done} were not undone")
+
+    def _went_on(self, state: State) -> bool:
+        """A run that was cancelled and taken up again may come to another end."""
+        return "cancelled" in self.plan.compensate_on
+
+
+def _keeps_back(guard: Step, step: Step) -> bool:
+    return step.criticality == "external" if guard.criticality == "policy" else step.effects == "mutates"
+
+
+def _failed(outcome: str | None) -> bool:
+    return outcome in ("failed", "tolerated")
