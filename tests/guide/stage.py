@@ -8,10 +8,11 @@ do nothing then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gonogo.core.faults import FaultClass
 from gonogo.provider import UNSET, Call, Context, Done, Effect, Failed, Fault, Outcome, Provider
