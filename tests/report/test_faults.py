@@ -141,3 +141,26 @@ def test_a_run_that_its_budget_stopped_says_which() -> None:
     assert whole["metrics"]["gonogo_run_budget_breaches_total"] == [
         {"labels": {"budget": "calls"}, "value": 1}
     ]
+
+
+def test_a_choice_is_shown_with_the_words_it_understands(reporting: Reporting) -> None:
+    """`exhausted: hold`: not any text is an answer."""
+    held = reporting(
+        "a: { type: script, content: throw new Error('no'), on_fail: { retry: { max: 1, exhausted: hold } } }"
+    )
+    told = render(held, "table", Style())
+    assert f"gonogo answer {held.view.run_id} a retry|accept|fail" in told
+    assert "a: no (line 1, column 7); 1 retry; still open" in told
+
+
+def test_what_is_written_for_a_failure_is_not_kept_from_it(reporting: Reporting) -> None:
+    """A step with `if: always()` isn't told as one that the failure was isolated from."""
+    report = reporting(
+        """
+check: { type: script, content: return 1, guarantee: "false" }
+behind: { type: noop, depends_on: check }
+clean: { type: noop, mutates: true, if: always(), depends_on: check }
+"""
+    )
+    [isolated] = [one for one in report.as_json()["fault_events"] if one["event"] == "fault.isolated"]
+    assert isolated["detail"] == {"gated": ["behind"]}

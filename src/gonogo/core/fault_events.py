@@ -86,8 +86,8 @@ def _named(how: str, names: list[str]) -> dict[str, Any]:
 
 
 def _needs(state: State, dependent: str, step: str) -> bool:
-    """True when an entry of depends_on can be satisfied by this step alone."""
-    return any(
+    """True when an entry of depends_on can be satisfied by this step alone, and no `if` takes the gate's place."""
+    return not state.graph.steps[dependent].always and any(
         len(need.any_of) == 1 and need.any_of[0].step == step and need.any_of[0].on_failure == "block"
         for need in state.graph.steps[dependent].depends_on
     )

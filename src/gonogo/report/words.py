@@ -154,8 +154,14 @@ def next_move(view: RunView) -> str:
     if verdict_word(view) != "HOLD" or not view.waiting:
         return ""
     first = view.waiting[0]
-    answer = "done|again|failed" if first.in_doubt else "TEXT"
+    answer = "done|again|failed" if first.in_doubt else _answers(first)
     return f"gonogo answer {first.run_id or view.run_id} {shlex.quote(place(first))} {answer}"
+
+
+def _answers(waiting: Waiting) -> str:
+    """The words that are understood, where not any text is."""
+    choices = waiting.details.get("choices") if isinstance(waiting.details, dict) else None
+    return "|".join(map(str, choices)) if isinstance(choices, list | tuple) and choices else "TEXT"
 
 
 def place(waiting: Waiting) -> str:
