@@ -21,7 +21,7 @@ PURE = """
     state step taxonomy verdicts waits
 """.split()
 ACTING = """
-    admission breakers budgets calling calls clock failures gate hedging judging limits nesting observed stores
+    admission breakers budgets calling calls clock failures gate hedging judging nesting observed stores
     streaming virtual
 """.split()
 MORE = {"email"}  # dates of headers

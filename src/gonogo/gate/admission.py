@@ -10,8 +10,8 @@ from anyio import to_thread
 from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.breaker import Change
-from gonogo.gate.budgets import NOTHING, ONE, Amounts, spent
-from gonogo.gate.nesting import Around
+from gonogo.gate.budgets import NOTHING, ONE, Amounts, Purse, spent
+from gonogo.gate.nesting import Watch
 from gonogo.gate.policy import Target
 from gonogo.gate.signals import Classification
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Flight:
-    """One attempt's belongings. `key` names its breaker, `owner` its lease; `around` is what gates within it see."""
+    """One attempt: `key` names its breaker, `owner` its lease. Gates within it see it as their `Around`."""
 
-    __slots__ = ("around", "call", "key", "leased", "owner", "reserved", "target")
+    __slots__ = ("call", "counted", "key", "leased", "owner", "reserved", "target", "used")
 
     def __init__(self, call: Call, target: Target, owner: str) -> None:
         self.call = call
@@ -31,7 +31,27 @@ class Flight:
         self.key: str | None = None
         self.leased = False
         self.reserved: Amounts | None = None
-        self.around: Around | None = None
+        self.counted = False
+        self.used = e.NOTHING_USED
+
+    @property
+    def call_id(self) -> str:
+        """The call's id."""
+        return self.call.record.call_id
+
+    @property
+    def deadline_at(self) -> float:
+        """When the call's time is up."""
+        return self.call.state.deadline_at
+
+    @property
+    def watch(self) -> Watch | None:
+        """Who hears the call's decisions."""
+        return self.call.gate.watch
+
+    def purse(self) -> Purse:
+        """The call's budget."""
+        return self.call.purse()
 
     async def admit(self, command: c.Admit) -> e.AnyEvent:
         """Breaker, then retries, then budgets: what is refused later gives back what was taken before."""
@@ -67,20 +87,20 @@ class Flight:
         if call.step.estimate is not None:
             needs = call.step.estimate(self.target)
             wanted = Amounts(wanted.attempts, needs.tokens, needs.cost_usd)
-        short = call.purse.reserve(wanted)
-        if short is not None:
-            return "budget", short
+        if call.has_purse:
+            short = call.purse().reserve(wanted)
+            if short is not None:
+                return "budget", short
+            self.reserved = wanted
         if outer is not None:
             outer.counted = True  # the first attempt within is the outer attempt itself
-        self.reserved = wanted
         return None
 
     def settle(self, usage: e.Usage) -> None:
         """Turn what was set aside into what was used. What gates within used is settled already."""
         if self.reserved is not None:
-            within = self.around is not None and usage is self.around.used
-            own = e.NOTHING_USED if within else usage
-            self.call.purse.settle(self.reserved, spent(self.reserved.attempts, own))
+            own = e.NOTHING_USED if usage is self.used else usage
+            self.call.purse().settle(self.reserved, spent(self.reserved.attempts, own))
             self.reserved = None
         outer = self.call.around
         if outer is not None and usage is not e.NOTHING_USED:

@@ -8,7 +8,6 @@ from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.admission import Flight
 from gonogo.gate.calls import Call
-from gonogo.gate.limits import within
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.signals import Classification
 from gonogo.gate.step import Answer
@@ -52,13 +51,15 @@ async def once(call: Call, command: c.StartAttempt) -> tuple[e.Answered, float, 
     assert invoke is not None
     started_at = clock.now()
     attempt, flight = call.attempt(command), call.flights[-1]
-    token = AROUND.set(flight.around)
+    token = AROUND.set(flight)
     failure: Classification | None = None
     wrong: str | None = None
     value: Any = None
     answered = False
     try:
-        answered, value = await within(clock, invoke(attempt), command.limit_s)
+        with clock.limit(command.limit_s):
+            value = await invoke(attempt)
+            answered = True
     except Exception as error:  # noqa: BLE001 - whatever a step raises is classified; the record has it
         failure = call.failed(error)
     finally:
@@ -89,7 +90,9 @@ async def fallback(call: Call, command: c.StartFallback) -> tuple[e.Answered, An
     value: Any = None
     answered = False
     try:
-        answered, value = await within(clock, ask(call.error), command.limit_s)
+        with clock.limit(command.limit_s):
+            value = await ask(call.error)
+            answered = True
     except Exception as error:  # noqa: BLE001 - as above
         failure = call.failed(error)
     if answered:

@@ -20,7 +20,7 @@ from gonogo.gate.budgets import Purse
 from gonogo.gate.failures import CATEGORIES, GateError
 from gonogo.gate.judging import judge
 from gonogo.gate.machine import advance, begin
-from gonogo.gate.nesting import AROUND, Around
+from gonogo.gate.nesting import AROUND, Around, Watch
 from gonogo.gate.observed import signal_of
 from gonogo.gate.policy import Policy, Target
 from gonogo.gate.record import CallRecord
@@ -40,13 +40,15 @@ class Call:
     """One call through a gate."""
 
     __slots__ = (
+        "_outer",
+        "_purse",
         "around",
         "error",
         "flights",
         "gate",
+        "has_purse",
         "partial",
         "policy",
-        "purse",
         "record",
         "rejected",
         "state",
@@ -60,20 +62,14 @@ class Call:
         self.step = step
         self.policy: Policy = gate.policy
         self.around = AROUND.get()
+        self._purse: Purse | None = None
+        self._outer = self.around.purse() if self.around is not None else gate.purse
         bounds = self.policy.bounds
-        outer = self.around.purse if self.around is not None else gate.purse
-        self.purse = Purse(
-            attempts_max=bounds.attempts_max,
-            tokens_max=bounds.tokens_max,
-            cost_usd_max=bounds.cost_usd_max,
-            parent=outer,
+        # Attempts are bounded by the core; a purse is for money, tokens, and whoever else is to be asked.
+        self.has_purse = (
+            self._outer is not None or bounds.tokens_max is not None or bounds.cost_usd_max is not None
         )
-        outer_watch = self.around.watch if self.around is not None else None
-        self.watchers = tuple(
-            watch
-            for watch in (gate.watch, outer_watch if outer_watch is not gate.watch else None)
-            if watch is not None
-        )
+        self.watchers = _watchers(gate.watch, self.around)
         parent = self.around.call_id if self.around is not None else None
         self.record = CallRecord(gate.next_id(), step.name, self.policy, parent)
         self.state: State = begin(self.policy, self._began(streaming))
@@ -83,12 +79,26 @@ class Call:
         self.partial: str | None = None
         self.flights: list[Flight] = []
 
+    def purse(self) -> Purse:
+        """This call's budget, made when somebody asks; attempts made before count."""
+        if self._purse is None:
+            bounds = self.policy.bounds
+            made = 0 if self.has_purse else self.state.number
+            self.has_purse = True
+            self._purse = Purse(
+                attempts_max=bounds.attempts_max - made,
+                tokens_max=bounds.tokens_max,
+                cost_usd_max=bounds.cost_usd_max,
+                parent=self._outer,
+            )
+        return self._purse
+
     # --- the core
 
     def _began(self, streaming: bool) -> e.Began:
         gate, step = self.gate, self.step
         now = gate.clock.now()
-        deadline_at = self.purse.parent.deadline() if self.purse.parent is not None else None
+        deadline_at = self._outer.deadline() if self._outer is not None else None
         if self.around is not None:
             outer_at = self.around.deadline_at
             deadline_at = outer_at if deadline_at is None else min(outer_at, deadline_at)
@@ -158,8 +168,6 @@ class Call:
 
     def attempt(self, command: c.StartAttempt) -> Attempt:
         """What the step is called with."""
-        flight = self.flights[-1]
-        flight.around = Around(self.record.call_id, self.purse, self.state.deadline_at, self.gate.watch)
         return Attempt(
             command.number,
             self.policy.targets[command.target],
@@ -238,14 +246,14 @@ class Call:
         """What an answer used; without a word from the step, what the gates within used."""
         if self.step.usage is not None:
             return priced(self.step.usage(value), flight.target if flight else self.state.target)
-        return flight.around.used if flight is not None and flight.around is not None else e.NOTHING_USED
+        return flight.used if flight is not None else e.NOTHING_USED
 
     def used_by_failure(self, flight: Flight) -> e.Usage:
         """What a failed attempt used: what its exception tells (`usage`), else what the gates within used."""
         told = getattr(self.error, "usage", None)
         if isinstance(told, e.Usage):
             return priced(told, flight.target)
-        return flight.around.used if flight.around is not None else e.NOTHING_USED
+        return flight.used
 
     async def ended(self, answered: e.Answered, latency_s: float, flight: Flight | None) -> list[c.Command]:
         """An attempt is over: settle its budget, tell its breaker, feed the core. `flight` None: the fallback."""
@@ -281,7 +289,8 @@ class Call:
         """The answer that the core lets out."""
         ended = self.record.outcome
         name = ended.target if ended is not None and ended.target is not None else ""
-        model = next((target.model for target in self.policy.targets if target.name == name), "")
+        target = self.state.target
+        model = target.model if target.name == name else ""
         return Answer(self.value, name, model, self.record, command.partial)
 
     def raised(self, command: c.Raise) -> GateError:
@@ -313,6 +322,13 @@ class Call:
         """The most that any attempt may have done outside."""
         seen = {attempt.effect for attempt in self.record.attempts}
         return "unknown" if "unknown" in seen else "done" if "done" in seen else "none"
+
+
+def _watchers(own: Watch | None, around: Around | None) -> tuple[Watch, ...]:
+    outer = around.watch if around is not None else None
+    if own is None:
+        return () if outer is None else (outer,)
+    return (own,) if outer is None or outer is own else (own, outer)
 
 
 def priced(usage: e.Usage, target: Target) -> e.Usage:

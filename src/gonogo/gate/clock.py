@@ -1,12 +1,21 @@
-"""Where a gate's time comes from. Durations are monotonic, so that a changed wall clock shortens nothing."""
+"""Where a gate's time comes from. Durations are monotonic, so that a changed wall clock shortens nothing.
+
+On asyncio a limit is a timer that cancels the task, as `asyncio.timeout` does: half the cost of a cancel scope, and
+every piece of a stream has one. It cancels again every second until the block is left: code may swallow the first.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import AbstractContextManager
-from typing import Protocol
+from types import TracebackType
+from typing import Any, Protocol
 
 import anyio
+
+AGAIN_S = 1.0
+"""How long code may ignore that its time is up before it is told again."""
 
 
 class Limit(Protocol):
@@ -57,4 +66,42 @@ class SystemClock:
 
     def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
         """Cut short what is awaited in the block when `delay_s` is over."""
-        return anyio.move_on_after(delay_s)
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # not asyncio
+            task = None
+        return anyio.move_on_after(delay_s) if task is None else _TaskLimit(task, delay_s)
+
+
+class _TaskLimit:
+    """Cancels a task when the time is up, and takes that back when the block is left."""
+
+    __slots__ = ("_before", "_fired", "_task", "_timer", "cancelled_caught")
+
+    def __init__(self, task: asyncio.Task[Any], delay_s: float) -> None:
+        self._task = task
+        self._fired = 0
+        self._before = task.cancelling()
+        self.cancelled_caught = False
+        self._timer = task.get_loop().call_later(delay_s, self._fire)
+
+    def _fire(self) -> None:
+        self._fired += 1
+        self._task.cancel()
+        self._timer = self._task.get_loop().call_later(AGAIN_S, self._fire)
+
+    def __enter__(self) -> _TaskLimit:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._timer.cancel()
+        if not self._fired:
+            return False
+        left = min(self._task.uncancel() for _ in range(self._fired))
+        # What somebody else cancelled meanwhile stays cancelled.
+        self.cancelled_caught = (
+            left <= self._before and kind is not None and issubclass(kind, asyncio.CancelledError)
+        )
+        return self.cancelled_caught

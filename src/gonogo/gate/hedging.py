@@ -58,7 +58,7 @@ class _Race:
             self.over.clear()
             self.call.flights.remove(flight)
             await flight.release()
-            flight.settle(flight.around.used if flight.around is not None else e.NOTHING_USED)
+            flight.settle(flight.used)
             return number
         if self.over:  # both came at the same moment
             number, (event, latency_s, flight, _) = self.over.pop(0)

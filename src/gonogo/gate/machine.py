@@ -17,7 +17,7 @@ from gonogo.gate.policy import Policy, Rule
 from gonogo.gate.rules import Entry, Found, is_data, look
 from gonogo.gate.scopes import reads_of, scope_of
 from gonogo.gate.signals import Classification
-from gonogo.gate.state import State, Turn
+from gonogo.gate.state import State, Turn, begin
 from gonogo.gate.taxonomy import row_of
 from gonogo.gate.verdicts import by_taxonomy
 
@@ -27,11 +27,6 @@ class Step(NamedTuple):
 
     decisions: list[d.AnyDecision]
     commands: list[c.Command]
-
-
-def begin(policy: Policy, event: e.Began) -> State:
-    """The state of a call that is about to begin, to be advanced by this same event."""
-    return State(policy, event)
 
 
 def advance(policy: Policy, state: State, event: e.AnyEvent) -> Step:
@@ -79,9 +74,11 @@ _ANSWERS: dict[type, tuple[type, ...]] = {
 
 def _began(turn: Turn, event: e.Began) -> None:
     state = turn.state
-    for name, reason in state.out.items():
-        turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, reason))
-    first = next((index for index in state.order if state.fits(index)), None)
+    if state.out:
+        turn.decisions += [
+            d.TargetSkipped(turn.offset_ms, name, reason) for name, reason in state.out.items()
+        ]
+    first = state.order[0] if state.fits(state.order[0]) else next(filter(state.fits, state.order), None)
     if first is None and len(event.unfit) == len(turn.policy.targets):
         going.fail(turn, "misconfigured", "no-target", "before", "no target can serve this call")
     elif first is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from gonogo.gate.budgets import Purse
 from gonogo.gate.events import Usage
@@ -16,18 +16,34 @@ Watch = Callable[[str, Any], None]
 """Hears every decision as it is made: the call's id and the decision."""
 
 
-class Around:
-    """One attempt of an outer call. The first inner attempt is this very attempt; further ones take from the purse."""
+class Around(Protocol):
+    """One attempt of an outer call, as a call within it sees it.
 
-    __slots__ = ("call_id", "counted", "deadline_at", "purse", "used", "watch")
+    The first attempt within is this very attempt (`counted` says that it was made); further ones take from the purse.
+    `used` sums up what calls within have used.
+    """
 
-    def __init__(self, call_id: str, purse: Purse, deadline_at: float, watch: Watch | None) -> None:
-        self.call_id = call_id
-        self.purse = purse
-        self.deadline_at = deadline_at
-        self.watch = watch
-        self.counted = False
-        self.used = Usage()
+    counted: bool
+    used: Usage
+
+    @property
+    def call_id(self) -> str:
+        """The outer call's id."""
+        ...
+
+    @property
+    def deadline_at(self) -> float:
+        """When the outer call's time is up."""
+        ...
+
+    @property
+    def watch(self) -> Watch | None:
+        """Who hears the outer call's decisions."""
+        ...
+
+    def purse(self) -> Purse:
+        """The outer call's budget."""
+        ...
 
 
 AROUND: ContextVar[Around | None] = ContextVar("gonogo.gate.around", default=None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from gonogo.errors import Bug
 from gonogo.gate import lifecycle
 from gonogo.gate.decisions import AnyDecision, AttemptEnded, Budget
@@ -11,82 +13,46 @@ from gonogo.gate.events import NOTHING_USED, Answered, Began, Carried, Usage
 from gonogo.gate.policy import Policy, Target
 from gonogo.gate.signals import Classification
 
-FALLBACK = "fallback"
 
+class State(Struct):
+    """One call. `current` is the target at hand, `candidate` the one proposed next (places in the policy's list).
 
-class State:
-    """One call. `current` is the target at hand, `candidate` the one proposed next (places in the policy's list)."""
+    `flying` holds attempts under way by number: target and start. `unclear` is a target that may have done what the
+    call is to do. `stay` is a target worth waiting for, and until when.
+    """
 
-    __slots__ = (
-        "attempt_at",
-        "attempts",
-        "began",
-        "called",
-        "candidate",
-        "current",
-        "cycle",
-        "deadline_at",
-        "delivered",
-        "failure",
-        "fallbacks",
-        "feedback",
-        "flying",
-        "forced",
-        "judging",
-        "kinds",
-        "last",
-        "number",
-        "order",
-        "out",
-        "per_target",
-        "policy",
-        "refused",
-        "resume",
-        "spoke",
-        "start_at",
-        "status",
-        "stay",
-        "unclear",
-        "used",
-        "validation_errors",
-        "waits",
-    )
-
-    def __init__(self, policy: Policy, began: Began) -> None:
-        carried = began.carried or Carried()
-        self.policy = policy
-        self.began = began
-        self.start_at = began.at - carried.elapsed_s
-        self.deadline_at = self.start_at + policy.bounds.deadline_s
-        if began.deadline_at is not None:
-            self.deadline_at = min(self.deadline_at, began.deadline_at)
-        self.status = lifecycle.BEFORE
-        self.order = _order(policy, began.first)
-        self.current = self.candidate = self.order[0]
-        self.called: int | None = None
-        self.cycle = 1
-        self.number = carried.attempts
-        self.per_target = dict(carried.per_target)
-        self.out = {**began.unfit, **carried.out} if began.unfit or carried.out else {}
-        self.refused: dict[int, float] = {}
-        self.used = carried.used
-        self.validation_errors = list(carried.validation_errors)
-        self.fallbacks = carried.fallbacks
-        self.unclear = _index_of(policy, carried.unclear)
-        self.waits = 0
-        self.stay: tuple[int, float] | None = None
-        self.kinds: dict[tuple[int, str], int] = {}
-        self.failure: Classification | None = None
-        self.last: Answered | None = None
-        self.spoke = -1
-        self.attempt_at = began.at
-        self.flying: dict[int, tuple[int, float]] = {}
-        self.attempts: list[AttemptEnded] = []
-        self.delivered = False
-        self.feedback: str | None = None
-        self.resume = False
-        self.forced = False
-        self.judging = ""
+    policy: Policy
+    began: Began
+    start_at: float
+    deadline_at: float
+    order: tuple[int, ...]
+    current: int
+    candidate: int
+    attempt_at: float
+    status: str = lifecycle.BEFORE
+    called: int | None = None
+    cycle: int = 1
+    number: int = 0
+    per_target: dict[str, int] = {}
+    out: dict[str, str] = {}
+    refused: dict[int, float] = {}
+    used: Usage = NOTHING_USED
+    validation_errors: list[str] = []
+    fallbacks: int = 0
+    unclear: int | None = None
+    waits: int = 0
+    stay: tuple[int, float] | None = None
+    kinds: dict[tuple[int, str], int] = {}
+    failure: Classification | None = None
+    last: Answered | None = None
+    spoke: int = -1
+    flying: dict[int, tuple[int, float]] = {}
+    attempts: list[AttemptEnded] = []
+    delivered: bool = False
+    feedback: str | None = None
+    resume: bool = False
+    forced: bool = False
+    judging: str = ""
 
     @property
     def target(self) -> Target:
@@ -155,6 +121,34 @@ class State:
         return behind
 
 
+def begin(policy: Policy, began: Began) -> State:
+    """The state of a call that is about to begin."""
+    at = began.at
+    deadline_at = at + policy.bounds.deadline_s
+    if began.deadline_at is not None:
+        deadline_at = min(deadline_at, began.deadline_at)
+    order = _order(policy, began.first)
+    state = State(policy, began, at, deadline_at, order, order[0], order[0], at)
+    if began.unfit:
+        state.out = dict(began.unfit)
+    if began.carried is not None:
+        _carry(state, began.carried)
+    return state
+
+
+def _carry(state: State, carried: Carried) -> None:
+    """Go on with what an earlier part of the call has used up."""
+    state.start_at -= carried.elapsed_s
+    state.deadline_at = min(state.deadline_at, state.start_at + state.policy.bounds.deadline_s)
+    state.number = carried.attempts
+    state.per_target = dict(carried.per_target)
+    state.out = {**state.out, **carried.out}
+    state.used = carried.used
+    state.validation_errors = list(carried.validation_errors)
+    state.fallbacks = carried.fallbacks
+    state.unclear = _index_of(state.policy, carried.unclear)
+
+
 def _order(policy: Policy, first: int) -> tuple[int, ...]:
     """Tiers, then the list's order; a last good target comes before its tier's others (F8)."""
     if len(policy.targets) == 1:
@@ -183,6 +177,3 @@ class Turn:
     def offset_ms(self) -> float:
         """When this is, in the record's terms."""
         return self.state.offset_ms(self.at)
-
-
-__all__ = ["FALLBACK", "NOTHING_USED", "State", "Turn", "Usage"]

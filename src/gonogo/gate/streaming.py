@@ -18,7 +18,6 @@ from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.calling import fallback
 from gonogo.gate.calls import CLOSE_S_MAX, Call, priced
-from gonogo.gate.limits import within
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.pieces import Pieces
 from gonogo.gate.record import CallRecord
@@ -139,7 +138,7 @@ class GateStream(AsyncIterator[Any]):
         self._started_at = call.gate.clock.now()
         stream = call.step.stream
         assert stream is not None
-        token = AROUND.set(call.flights[-1].around)
+        token = AROUND.set(call.flights[-1])
         try:
             self._source = stream(attempt).__aiter__()
         except Exception as error:  # noqa: BLE001 - whatever a step raises is classified; the record has it
@@ -154,12 +153,14 @@ class GateStream(AsyncIterator[Any]):
         assert self._command is not None
         clock = call.gate.clock
         limit_s, kind = self._limit(clock.now())
-        token = AROUND.set(call.flights[-1].around)
+        token = AROUND.set(call.flights[-1])
         came = False
         raw: Any = None
         before = clock.now()
         try:
-            came, raw = await within(clock, source.__anext__(), limit_s)
+            with clock.limit(limit_s):
+                raw = await source.__anext__()
+                came = True
         except StopAsyncIteration:
             await self._exhausted()
             return
