@@ -15,9 +15,10 @@ import select
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from gonogo.errors import SandboxError
 from gonogo.expressions.frames import pack, unpack
@@ -34,8 +35,7 @@ ENGINE_IS_WRONG = 3
 _CHUNK_BYTES = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
-class Died:
+class Died(Struct, frozen=True):
     """The child is gone. `run` is the run of the frame it was at, None while loading; `hung`: killed for time."""
 
     run: int | None
