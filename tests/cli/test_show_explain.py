@@ -70,3 +70,19 @@ def test_a_fault_that_is_not_there_is_refused_with_those_that_are(ran: Gonogo) -
 def test_one_way_to_show_a_run_at_a_time(ran: Gonogo) -> None:
     """Records, a fault, or metrics."""
     assert ran("show", "last", "--explain", "1", "--records").code == 2
+
+
+def test_what_was_undone_because_of_a_fault_ends_its_story(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Though it is another step's doing."""
+    write(
+        tmp_path,
+        """
+done: { type: noop, mutates: true, compensate: undo }
+check: { type: script, depends_on: done, content: return 4, guarantee: output >= 10 }
+undo: { type: noop, start: routed }
+""",
+    )
+    assert gonogo("run", "-q").code == 1
+    last = gonogo("show", "last", "--explain", "check").out.splitlines()[-1]
+    assert "done" in last
+    assert last.endswith("fault 1 compensated, by: undo, execution: 1")

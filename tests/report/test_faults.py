@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
-from msgspec.structs import replace
 from tests.report.conftest import Reporting
 
-from gonogo.app import Options, Start, loads, start_run, view_run
-from gonogo.core.plan import Budget
-from gonogo.journal.memory import MemoryRuns
 from gonogo.report.faults import LINES_MAX
 from gonogo.report.formats import render
 from gonogo.report.layout import Style
-from gonogo.report.report import Report, report_of
+from gonogo.report.report import Report
 
 MENDED = """
 get:
@@ -75,41 +71,33 @@ def test_a_message_cannot_break_out_of_its_line(reporting: Reporting) -> None:
     assert "\n::error::two" not in render(report, "github", Style())
 
 
-DEPLOYMENT = """version: "1.0"
-steps:
-  switch: { type: command, mutates: true, exec: "echo 1" }
-  check: { type: script, depends_on: switch, content: return 1, guarantee: "false" }
-  back: { type: command, start: routed, exec: EXEC }
+DEPLOYMENT = """
+switch: { type: command, mutates: true, exec: "echo 1", compensate: back }
+check: { type: script, depends_on: switch, content: return 1, guarantee: "false" }
+back: { type: command, start: routed, exec: UNDOING }
 """
 
 
-def deployed(undoing: str = "echo undone") -> Report:
+@pytest.fixture
+def deployed(reporting: Reporting) -> Callable[..., Report]:
     """A run that fails after something was done, which `back` undoes by a command."""
-    plan = loads(DEPLOYMENT.replace("EXEC", undoing)).plan
-    undoable = replace(plan.steps["switch"], compensate="back")
-    return ran(replace(plan, steps={**plan.steps, "switch": undoable}))
-
-
-def ran(plan: Any) -> Report:
-    """The report of a plan's run."""
-    options = Options(runs=MemoryRuns())
-    return report_of(view_run(start_run(plan, Start(), options).run_id, options)[0])
+    return lambda undoing="echo undone": reporting(DEPLOYMENT.replace("UNDOING", undoing))
 
 
 @pytest.mark.parametrize("name", ["table", "markdown", "github"])
-def test_what_was_undone_is_told(name: str) -> None:
+def test_what_was_undone_is_told(deployed: Callable[..., Report], name: str) -> None:
     """Which step's doing, and by which step."""
     told = render(deployed(), name, Style())
     assert "switch: undone by back" in told.replace("\\", "")
 
 
-def test_what_could_not_be_undone_is_told_with_the_reason() -> None:
+def test_what_could_not_be_undone_is_told_with_the_reason(deployed: Callable[..., Report]) -> None:
     """Somebody has to do it by hand."""
     [told] = deployed("echo locked >&2; exit 1").faults
     assert told == "switch: not undone, back failed: locked"
 
 
-def test_what_was_undone_is_in_the_json_report() -> None:
+def test_what_was_undone_is_in_the_json_report(deployed: Callable[..., Report]) -> None:
     """As data, and as an event that says which fault it was for."""
     whole = deployed().as_json()
     assert whole["undone"] == [{"step": "switch", "scope": "", "by": "back", "outcome": "passed"}]
@@ -120,18 +108,16 @@ def test_what_was_undone_is_in_the_json_report() -> None:
     ]
 
 
-STEPS = """version: "1.0"
-max_parallelism: 1
-steps:
-  one: { type: noop }
-  two: { type: noop, depends_on: one }
-  three: { type: noop, depends_on: two }
+STEPS = """
+one: { type: noop }
+two: { type: noop, depends_on: one }
+three: { type: noop, depends_on: two }
 """
 
 
-def test_a_run_that_its_budget_stopped_says_which() -> None:
+def test_a_run_that_its_budget_stopped_says_which(reporting: Reporting) -> None:
     """In the verdict's line, at what didn't run, among the issues, and as data."""
-    report = ran(replace(loads(STEPS).plan, budget=Budget(calls=2)))
+    report = reporting(STEPS, top="budget: { calls: 2 }\n")
     table = render(report, "table", Style())
     assert "NO-GO because the run has used 2 calls of its budget of 2 (calls)" in table
     assert "skipped: the run's budget is used up" in table

@@ -249,9 +249,8 @@ class FaultEvent(About, frozen=True, tag="fault"):
 
     def sentence(self) -> str:
         told = ", ".join(f"{name}: {_listed(value)}" for name, value in self.detail.items())
-        return f"fault {self.fault} {self.event} ({self.rule_id or self.kind})" + (
-            f", {told}" if told else ""
-        )
+        which = f" ({self.rule_id or self.kind})" if self.event == "detected" else ""
+        return f"fault {self.fault} {self.event}{which}" + (f", {told}" if told else "")
 
 
 def _listed(value: Any) -> str:

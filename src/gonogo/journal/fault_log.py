@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -71,11 +71,19 @@ class FaultStory(Struct):
         return f"{self.step}@{self.scope}" if self.scope else self.step
 
 
-def lines_of(fault: FaultStory, records: Iterable[Record]) -> list[Line]:
-    """What happened to the step while the fault was open, and what followed from it."""
+def lines_of(fault: FaultStory, records: Sequence[Record]) -> list[Line]:
+    """What happened to the step while the fault was open, and what followed from it: who was told, what was undone."""
     first, last = fault.turns[0].seq, fault.turns[-1].seq
-    told = story(records, fault.step, fault.scope)
-    return [line for line in told if first <= line.seq and (fault.end is None or line.seq <= last)]
+    own = story(records, fault.step, fault.scope)
+    told = [line for line in own if first <= line.seq and (fault.end is None or line.seq <= last)]
+    return [*told, *_undone_for(fault, records)]
+
+
+def _undone_for(fault: FaultStory, records: Sequence[Record]) -> Iterator[Line]:
+    for record in records:
+        for one in record.decisions:
+            if type(one) is d.FaultEvent and one.event == "compensated" and one.fault == fault.number:
+                yield Line(record.seq, record.event.at, one.sentence(), one.step, one.scope, "fault")
 
 
 class FaultLog:
