@@ -142,3 +142,20 @@ def test_G_27_a_failing_target_is_its_own_fault() -> None:
     assert told(script, "a") == ["detected", "recovery.failed", "escalated"]
     assert told(script, "page") == ["detected", "recovery.failed"]
     assert script.verdict == "NO-GO"
+
+
+def test_G_27_under_fail_fast_the_escalation_still_goes_out() -> None:
+    """G27, semantics 4: the failure is final once everything was tried and told; then nothing else starts."""
+    script = Script(
+        plan(
+            step("a", on_fail=block(escalate="page")),
+            step("page"),
+            step("z", "page"),
+            step("y"),
+            fail_fast=True,
+        ),
+        calls={"a": LOGICAL},
+    )
+    assert script.outcome("page") == "passed"
+    assert script.node("z").reason == "fail_fast"
+    assert script.verdict == "NO-GO"

@@ -122,9 +122,18 @@ def _fan_around(state: State, site: Site) -> Fan | None:
 def may_still_run(state: State, step: Step) -> bool:
     """While a run stops, steps with always() still run, and what undoes others (semantics.md 5 and 20).
 
-    After a second cancel nothing does.
+    fail_fast acts on a failure that is final: whom it was escalated to is told all the same. After a second cancel
+    nothing runs.
     """
+    if state.stopping == "fail_fast" and step.name in escalated_to(state):
+        return True
     return state.stopping != "cancelled_hard" and (step.always or is_undoing(state, step.name))
+
+
+def escalated_to(state: State) -> set[str | None]:
+    """The steps that failures were escalated to."""
+    blocks = (state.graph.steps[source].on_fail for source, _ in state.escalated)
+    return {block.escalate for block in blocks if block is not None}
 
 
 def stop_reason(state: State) -> str:

@@ -146,6 +146,7 @@ class Watch:
                 )
         undoing = state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step.name
         allowed = (step.always or undoing) and state.stopping != "cancelled_hard"
+        allowed = allowed or _is_told(state, step.name)
         if state.stopping and not allowed and not (decision.again and state.stopping == "fail_fast"):
             raise Broken("stop", f"{where} starts after {state.stopping}")
         if not decision.again and decision.attempt == 1:
@@ -211,6 +212,7 @@ class Watch:
             kept = step.always or (
                 state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step.name
             )
+            kept = kept or _is_told(state, step.name)
             if state.stopping and node.status == life.HOLDING and not kept:
                 raise Broken("stop", f"{node.step} in {node.scope or '(run)'} still waits for a person")
         if set(timers) != set(state.timers):
@@ -258,6 +260,12 @@ def _first(one: Sequence[Any], other: Sequence[Any]) -> str:
         if mine != theirs:
             return f"gives {mine} where {theirs} was recorded"
     return f"gives {len(one)} decisions where {len(other)} were recorded"
+
+
+def _is_told(state: State, step: str) -> bool:
+    """Under fail_fast whom a failure was escalated to still hears of it."""
+    blocks = (state.graph.steps[source].on_fail for source, _ in state.escalated)
+    return state.stopping == "fail_fast" and any(block and block.escalate == step for block in blocks)
 
 
 def _check_gate(state: State, decision: d.Started | d.Expanded) -> None:
