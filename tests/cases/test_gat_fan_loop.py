@@ -168,8 +168,8 @@ checks:
     depends_on: [each, own]
     content: "return [outputs.each.map(x => x.n), outputs_wave.each.map(x => x.n).sort()]"
     guarantee: "output[0].join() === '3,1,2' && output[1].join() === '1,2,3'"
+    loop_budget: 20
     on_success: { goto_js: "return outputs_history.sum.length < 20 ? 'list' : null" }
-routing: { max_loops: 20 }
 """)
     assert ran.calls["sum"] == 20
     assert (ran.verdict, ran.output("sum")) == ("GO", [[3, 1, 2], [1, 2, 3]])
@@ -210,7 +210,7 @@ def test_LOOP_1_a_negative_limit_is_refused(run_yaml: RunYaml) -> None:
 
 
 @pytest.mark.parametrize(
-    ("top", "step"), [("routing: { max_loops: 6 }", ""), ("routing: { max_loops: 100000 }", ", max_runs: 5")]
+    ("top", "step"), [("routing: { max_loops: 6 }", ""), ("env: {}", ", max_runs: 5, loop_budget: 100")]
 )
 def test_LOOP_2_two_that_send_each_other_round_end(run_yaml: RunYaml, top: str, step: str) -> None:
     """LOOP-2: within the tighter limit; the issue says which limit, and names the cycle when loops ended it."""

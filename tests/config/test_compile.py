@@ -443,11 +443,23 @@ def test_G_27_a_step_that_is_told_of_a_failure_is_no_loop(load_text: Any) -> Non
     text = """
     steps:
       a: {type: noop, on_fail: {escalate: b}}
-      b: {type: noop, on_fail: {escalate: a}, loop_budget: 0}
+      b: {type: noop, on_fail: {escalate: a}}
     """
     loaded = load_text(text)
     assert (loaded.problems, loaded.plan.steps["a"].on_fail.escalate) == ((), "b")
-    assert (loaded.plan.steps["a"].loop_budget, loaded.plan.steps["b"].loop_budget) == (None, 0)
+
+
+def test_G_20_a_loop_budget_bounds_the_loops_of_its_step(load_text: Any) -> None:
+    """G20, C.12 R5: below the default, no warning; it is the step's own, so another's doesn't help."""
+    text = """
+    steps:
+      a: {type: noop, %s}
+      b: {type: noop, depends_on: a, on_fail: {goto: a}, %s}
+    """
+    loaded = load_text(text % ("group: g", "loop_budget: 3"))
+    assert (loaded.problems, loaded.plan.steps["b"].loop_budget) == ((), 3)
+    assert codes(load_text(text % ("group: g", "loop_budget: 10")).problems) == ["routing.loop"]
+    assert "routing.loop" in codes(load_text(text % ("loop_budget: 3", "group: g")).problems)
 
 
 INIT = """

@@ -76,7 +76,7 @@ def test_values_of_the_right_kind_are_taken_as_they_are() -> None:
         ("count", 10, "expected less than 10, found "),
         ("count", 0, "expected more than 0, found "),
         ("share", True, "a number"),
-        ("share", float("nan"), "expected at least 0, found "),
+        ("share", float("nan"), "expected 0 to 1, found "),
         ("share", 10**400, "expected a smaller number, found "),
         ("word", "c", "one of a or b"),
         ("word", ["a"], "one of a or b"),

@@ -158,7 +158,7 @@ def test_YML_1_words_stay_as_written(load_text: Any) -> None:
         ("timeout: soon", "expected a duration"),
         ("timeout: -1", "expected a duration"),
         ("timeout: true", "expected a duration"),
-        ("forEach_concurrency: 0", "expected at least 1"),
+        ("forEach_concurrency: 0", "expected 1 to 10000"),
         ("schema: 5", "expected a JSON Schema"),
         ("env: {A: [1]}", "expected text, a number, true or false"),
         ("env: {A: }", "expected text, a number, true or false"),
@@ -182,7 +182,7 @@ def test_types_are_strict(refuse: Any, key: str, message: str) -> None:
     ("text", "message"),
     [
         ("routing: {max_loops: many}", "expected a whole number"),
-        ("max_parallelism: 0", "expected at least 1"),
+        ("max_parallelism: 0", "expected 1 to 10000"),
         ("safety: high", "expected one of off, standard or strict"),
         ("mode: compat", "expected native"),
         ("tag_filter: {include: x}", "expected a list"),
@@ -236,6 +236,54 @@ def test_step_names_that_would_break_a_scope_are_refused(refuse: Any, name: str)
 def test_other_step_names_are_fine(load_text: Any, name: str) -> None:
     """Text is text."""
     assert list(load_text(f"{HEAD}  {name}: {{type: noop}}\n").plan.steps) == [name]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("timeout: -1", "a duration from 0 to 366 days"),
+        ("timeout: 0", "a duration of more than 0"),
+        ("timeout: 9000h", "a duration from 0 to 366 days"),
+        ("max_runs: 99999999999", "-1000000000 to 1000000000"),
+        ("loop_budget: -1", "0 to 100000"),
+        ("forEach_concurrency: -2", "1 to 10000"),
+        ("forEach_concurrency: 1000000", "1 to 10000"),
+        ("on_fail: {retry: {max: -1}}", "0 to 1000"),
+        ("on_fail: {retry: {max: 5000}}", "0 to 1000"),
+        ("on_fail: {retry: {max: 1, backoff: {delay_ms: -1}}}", "a duration from 0 to 366 days"),
+        ("on_fail: {retry: {max: 1, backoff: {delay_ms: 25h}}}", "a delay from 0 to 24 hours"),
+        ("on_fail: {retry: {max: 1, backoff: {max_delay_ms: 25h}}}", "a delay from 0 to 24 hours"),
+        (
+            "on_fail: {retry: {max: 1, backoff: {delay_ms: 2m}}}",
+            "120 s, is more than max_delay_ms allows, 60 s",
+        ),
+        ("on_fail: {retry: {max: 1, backoff: {jitter: 1.5}}}", "0 to 1"),
+        ("on_fail: {retry: {max: 1, backoff: {jitter: -0.5}}}", "0 to 1"),
+    ],
+)
+def test_numbers_of_a_step_have_a_range_that_is_told(refuse: Any, text: str, said: str) -> None:
+    """A.6, law 2: neither negative nor absurd, whatever the safety."""
+    for top in ("", "safety: 'off'\n"):
+        [problem] = refuse(f"{top}{HEAD}  a: {{type: noop, {text}}}\n")
+        assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("routing: {max_loops: -1}", "0 to 100000"),
+        ("limits: {max_workflow_depth: 1000}", "1 to 100"),
+        ("limits: {max_items: 0}", "1 to 10000000"),
+        ("max_parallelism: 99999", "1 to 10000"),
+        ("budget: {time: 0}", "a duration of more than 0"),
+        ("budget: {calls: -1}", "0 to 1000000000"),
+        ("budget: {money: -0.5}", "0 to 1000000000"),
+    ],
+)
+def test_numbers_of_a_file_have_a_range_that_is_told(refuse: Any, text: str, said: str) -> None:
+    """A.6, law 2: the message says what is allowed."""
+    [problem] = refuse(f"{text}\n{HEAD}  a: {{type: noop}}\n")
+    assert said in problem.message
 
 
 def test_keys_outside_of_our_scope_are_noted(warn: Any) -> None:
@@ -317,3 +365,17 @@ def test_a_reused_session_names_a_step(load_text: Any, refuse: Any, value: str, 
 def test_keys_of_the_file_that_do_not_act_yet_say_so(warn: Any, key: str) -> None:
     """A.7: never silent."""
     assert [problem.code for problem in warn(f"{key}\n{HEAD}  a: {{type: noop}}\n")] == ["key.not_yet"]
+
+
+def test_YML_2_a_key_given_twice_hides_no_other_problem(refuse: Any) -> None:
+    """YML-2: both lines, and everything else that is wrong with the file, also in what comes after it."""
+    text = f"{HEAD}  a:\n    type: noop\n    type: log\n    retries: 3\n  b: {{type: command}}\n"
+    problems = refuse(text)
+    assert [problem.code for problem in problems] == ["yaml.duplicate", "key.unknown", "key.missing"]
+    assert "on line 4 and on line 5" in problems[0].message
+
+
+def test_a_tag_or_number_that_cannot_be_read_hides_no_other_problem(refuse: Any) -> None:
+    """Told beside the rest."""
+    text = f"{HEAD}  a: {{type: noop, group: !mine g, retries: 3}}\n  b: {{type: noop, x-n: .inf}}\n"
+    assert [problem.code for problem in refuse(text)] == ["yaml.tag", "key.unknown", "yaml.value"]

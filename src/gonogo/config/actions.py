@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from gonogo.config import templates
+from gonogo.config.children import check_inputs
 from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.criticality import CRITICAL
 from gonogo.config.drafts import Draft
@@ -142,6 +143,8 @@ class Actions(Struct):
         workflow = item.workflow
         assert workflow is not None
         workflow_exists(workflow, (*path, "workflow"), self.workflows, self.notes)
+        if workflow in self.workflows:
+            check_inputs(self.workflows[workflow], item.with_, (*path, "with"), self.notes)
         arguments = {key: {"expression": f"args[{_quoted(key)}]"} for key in sorted(item.with_)}
         config: dict[str, Any] = {"workflow": workflow, **({"args": arguments} if arguments else {})}
         base = name = f"workflow:{workflow}"

@@ -5,6 +5,7 @@ Codes are stable and dotted; messages are for people. How problems are printed i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -111,6 +112,12 @@ class Collector:
     def note(self, code: str, message: str, path: Path, suggestion: str | None = None) -> None:
         """Something worth knowing."""
         self.add("info", code, message, path, suggestion)
+
+    def take(self, problems: Iterable[Problem]) -> None:
+        """Problems that were found elsewhere."""
+        for problem in problems:
+            if not self.only_counted():
+                self.found.append(problem)
 
     def only_counted(self) -> bool:
         """True, and one more is counted, when no more problems are kept: don't think about place or advice."""

@@ -12,15 +12,17 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from gonogo.config import hints, order, templates
+from gonogo.config import hints, lists, order, templates
 from gonogo.config.actions import Actions
 from gonogo.config.collect import Collector
 from gonogo.config.drafts import Draft, Providers, read_drafts, with_routing_defaults
 from gonogo.config.expressions import CompileExpressions, Expressions, Use
+from gonogo.config.idle import check_idle
+from gonogo.config.json_schemas import schema_problem
 from gonogo.config.nodes import Mapping, find, plain
 from gonogo.config.schema import top
 from gonogo.config.schema.base import Safety
-from gonogo.config.steps import StepCompiler, failure_conditions, not_yet, schema_problem
+from gonogo.config.steps import StepCompiler, failure_conditions, not_yet
 from gonogo.config.undoing import check_compensation
 from gonogo.config.validate import check
 from gonogo.core.plan import Budget, Limits, Plan, Step
@@ -67,8 +69,13 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     compiler = StepCompiler(notes, expressions, actions)
     steps = {name: compiler.compile(draft) for name, draft in drafts.items()}
     steps.update(actions.hidden)
+    made = order.Order(steps)
+    mapped = lists.sources(made)
+    steps = lists.with_concurrency(steps, drafts, mapped)
     plan = _plan(document, steps, expressions, setting, notes)
-    _check_together(plan, drafts, expressions, names, document, notes)
+    _check_together(plan, made, drafts, expressions, names, document, notes)
+    if len(drafts) == len(names):  # a list that couldn't be read would be missed
+        lists.check_lists(made, drafts, mapped, notes)
     expressions.compile(setting.compile_expressions)
     return None if notes.failed else with_digest(plan, expressions)
 
@@ -127,13 +134,18 @@ def _plan(
         exclude_tags=tuple(document.tag_filter.exclude),
         safety=setting.safety,
         budget=_budget(document.budget),
-        compensate_on=tuple(dict.fromkeys(document.compensate_on)),
+        **_compensate_on(document),
         env=dict(document.env),
         inputs=_inputs(document, notes),
         outputs=_outputs(document, expressions, notes),
         workflows=setting.workflows,
         memory=msgspec.structs.asdict(document.memory) if document.memory else {},
     )
+
+
+def _compensate_on(document: top.Document) -> dict[str, Any]:
+    said = document.compensate_on
+    return {} if said is None else {"compensate_on": tuple(dict.fromkeys(said))}
 
 
 def _budget(noun: top.Budget) -> Budget:
@@ -178,6 +190,7 @@ def _outputs(
 
 def _check_together(
     plan: Plan,
+    made: order.Order,
     drafts: dict[str, Draft],
     expressions: Expressions,
     names: frozenset[str],
@@ -186,7 +199,6 @@ def _check_together(
 ) -> None:
     """What can be said only when all steps are known."""
     complete = len(drafts) == len(names)
-    made = order.Order(plan.steps)
     order.check_cycles(made, notes)
     if made.ring is None and complete:
         order.check_lists(plan, notes)
@@ -198,6 +210,7 @@ def _check_together(
             name for name, draft in drafts.items() if draft.engine.fanout or draft.engine.reduce is not None
         )
         order.check_fanout(made, explicit, notes)
+    check_idle(plan, drafts, document, notes)
     hints.give(plan, drafts, expressions, document, notes)
 
 

@@ -62,13 +62,14 @@ def project_root(folder: Path) -> Path:
 
 class Reader(Struct):
     """Reads the files of one load. `root`: nothing outside of it is read. `shown_from`: paths in messages
-    start there.
+    start there. `problems`: what is wrong with the files read so far and leaves them readable.
     """
 
     root: Path
     shown_from: Path
     files: list[Path] = field(default_factory=list)
     bytes_read: int = 0
+    problems: list[Problem] = field(default_factory=list)
 
     @staticmethod
     def for_file(path: Path) -> Reader:
@@ -98,7 +99,7 @@ class Reader(Struct):
         if self.bytes_read > FILES_BYTES_MAX or len(self.files) > FILES_MAX:
             message = f"more than {FILES_MAX} files or {FILES_BYTES_MAX} bytes to read"
             raise _refusal("file.many", message, label)
-        return as_document(parse(data, label), label)
+        return as_document(parse(data, label, self.problems), label)
 
     def inside(self, path: Path) -> bool:
         """True when `path`, its links followed, stays in the project."""
@@ -153,7 +154,11 @@ class Reader(Struct):
             message = f"more than {EXTENDS_DEPTH_MAX} files deep"
             notes.add_at("error", f"{key}.depth", message, named, (key,))
             return None
-        document = self.read(path)
+        try:
+            document = self.read(path)
+        except ConfigError as error:
+            notes.take(error.problems)
+            return None
         return self.with_parents(document, path.parent, notes, (*chain, real))
 
 

@@ -62,7 +62,7 @@ def loads(
     """The plan of a text; it can't name other files. For tests and editors. Raises ConfigError."""
     reader = Reader(Path("/"), Path("/"))
     work = _Work(reader, providers, compile_expressions, strict, safety)
-    plan, problems = work.plan_of(as_document(parse(text, name), name), None, ())
+    plan, problems = work.plan_of(as_document(parse(text, name, reader.problems), name), None, ())
     return Loaded(plan, problems, ())
 
 
@@ -99,6 +99,8 @@ class _Work:
         notes = Collector(document, strict=self._strict)
         merged = merge.finish(self._reader.with_parents(document, folder, notes, chain[-1:]))
         notes.root = merged
+        notes.take(self._reader.problems)
+        self._reader.problems.clear()
         safety = self._safety or _said_safety(merged) or around
         notes.strict, notes.relaxed = self._strict or safety == "strict", safety == "off"
         workflows = self._workflows(merged, folder, notes, chain, safety)
@@ -154,9 +156,9 @@ class _Work:
             document = self._reader.read(path)
             plan, problems = self.plan_of(document, path, chain, safety)
         except ConfigError as error:
-            notes.found.extend(error.problems)
+            notes.take(error.problems)
             return None
-        notes.found.extend(problems)
+        notes.take(problems)
         return document, plan
 
 

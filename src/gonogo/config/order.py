@@ -134,7 +134,7 @@ def check_loops(order: Order, max_loops: int, notes: Collector) -> None:
     if max_loops < _MAX_LOOPS_DEFAULT:
         return
     for position, (name, step) in enumerate(order.steps.items()):
-        if _bounded(step):
+        if _bounded(step) or (step.loop_budget is not None and step.loop_budget < _MAX_LOOPS_DEFAULT):
             continue
         for path, target in routes(step):
             goal = order.index.get(target)
@@ -144,7 +144,9 @@ def check_loops(order: Order, max_loops: int, notes: Collector) -> None:
                 message = (
                     f"going to {shown(target)} leads back to {shown(name)}, with no budget but the default"
                 )
-                advice = "set routing: {max_loops: …} below 10, or max_runs on one of them"
+                advice = (
+                    "set loop_budget here or routing: {max_loops: …} below 10, or max_runs on one of them"
+                )
                 notes.care("routing.loop", message, ("steps", name, *path), advice)
 
 

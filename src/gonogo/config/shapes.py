@@ -65,6 +65,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     def broken(self, number: float) -> str | None:
         """What was expected instead of `number`; nan keeps no limit."""
+        if self.ge is not None and self.le is not None:
+            return None if self.ge <= number <= self.le else f"{self.ge} to {self.le}"
         if self.ge is not None and not number >= self.ge:
             return f"at least {self.ge}"
         if self.gt is not None and not number > self.gt:

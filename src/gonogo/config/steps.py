@@ -6,10 +6,12 @@ from typing import Any
 
 from gonogo.config import templates
 from gonogo.config.actions import Actions, workflow_exists
+from gonogo.config.children import check_child
 from gonogo.config.collect import Collector
 from gonogo.config.criticality import check_criticality, criticality_of, effects_of
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
+from gonogo.config.json_schemas import schema_problem
 from gonogo.config.nodes import Scalar, find, texts
 from gonogo.config.schema.blocks import FailureCondition as ConditionNoun
 from gonogo.core.plan import Criticality, Edge, FailureCondition, Need, Step
@@ -202,6 +204,8 @@ class StepCompiler:
         workflow = draft.config.get("workflow")
         if provider.name == "workflow" and isinstance(workflow, str):
             workflow_exists(workflow, (*draft.path, "workflow"), self._actions.workflows, self._notes)
+        if provider.name == "workflow":
+            check_child(draft, self._actions.workflows, self._notes)
 
     def _check_reused_session(self, draft: Draft) -> None:
         """`reuse_ai_session` does nothing here, but a name that is no step is wrong all the same (A.4)."""
@@ -251,17 +255,3 @@ def failure_conditions(
         at = expressions.add(noun.condition, "condition", use)
         made.append(FailureCondition(name, at, noun.message, noun.severity, noun.halt_execution))
     return tuple(made)
-
-
-def schema_problem(said: Any) -> str | None:
-    """Why `said` is no JSON Schema that can be compiled; remote references are refused."""
-    import jsonschema_rs
-
-    def refuse(uri: str) -> Any:
-        raise ValueError(f"remote references are not fetched: {uri[:200]}")
-
-    try:
-        jsonschema_rs.validator_for(said, retriever=refuse)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        return f"not a JSON Schema: {str(error).splitlines()[0][:200]}"
-    return None

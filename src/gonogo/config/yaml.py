@@ -38,8 +38,12 @@ _MERGE = "<<"
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 
 
-def parse(data: bytes | str, file: str) -> Node | None:
-    """The tree of one YAML document, None for an empty one. Raises ConfigError with every problem found."""
+def parse(data: bytes | str, file: str, problems: list[Problem] | None = None) -> Node | None:
+    """The tree of one YAML document, None for an empty one. Raises ConfigError with every problem found.
+
+    Problems that leave the rest readable (a key given twice, of which the first counts) are added to `problems`
+    where that is given, so that the rest is checked, too.
+    """
     source = Source(file, _decoded(data, file))
     _refuse_control_characters(source)
     composer = _Composer(source)
@@ -48,8 +52,10 @@ def parse(data: bytes | str, file: str) -> Node | None:
     except YAMLError as error:
         raise ConfigError((*composer.problems, _syntax_problem(error, source))) from None
     except _StopReading:
-        node = None
-    if composer.problems:
+        raise ConfigError(tuple(composer.problems)) from None
+    if problems is not None:
+        problems.extend(composer.problems)
+    elif composer.problems:
         raise ConfigError(tuple(composer.problems))
     return node
 

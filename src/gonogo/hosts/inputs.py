@@ -8,6 +8,9 @@ from typing import Any
 from gonogo.core.plan import Plan
 from gonogo.hosts.schemas import Schemas
 
+_NAME_CHARACTERS_MAX = 80
+_NAMES_MAX = 10
+
 
 def checked(plan: Plan, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The inputs of a run of this plan, and what is wrong with them. A plan that declares none takes any."""
@@ -15,7 +18,7 @@ def checked(plan: Plan, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple
         return dict(given), ()
     schemas = Schemas()
     inputs: dict[str, Any] = {}
-    wrong = [f"{name}: the workflow has no such input" for name in given if name not in plan.inputs]
+    wrong = [_unknown(name, plan) for name in given if name not in plan.inputs]
     for name, declared in plan.inputs.items():
         if name in given:
             inputs[name] = given[name]
@@ -27,3 +30,12 @@ def checked(plan: Plan, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple
         elif declared.get("required", True):
             wrong.append(f"{name}: expected a value, the workflow needs it")
     return inputs, tuple(wrong)
+
+
+def _unknown(name: str, plan: Plan) -> str:
+    """Of an input that isn't declared, with what was probably meant."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:_NAME_CHARACTERS_MAX], plan.inputs, n=1)
+    advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(list(plan.inputs)[:_NAMES_MAX])}"
+    return f"{name[:_NAME_CHARACTERS_MAX]}: the workflow has no such input ({advice})"

@@ -18,6 +18,7 @@ from gonogo.config.structs import Written
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 DURATION_S_MAX = 366 * 86400.0
+DELAY_S_MAX = 86400.0
 COUNT_MAX = 1_000_000_000
 # Far too long, and still a float: whole numbers of a file may be larger than any.
 _MILLISECONDS_READ_MAX = 10**15
@@ -29,6 +30,22 @@ class Noun(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     takes_free_keys: ClassVar[bool] = True
     spellings: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Keys with a second spelling: other key → usual key."""
+
+
+def limit_s(value: Any) -> Any:
+    """As `seconds`, for what may not be nothing: no time at all is no limit but an end. Raises ValueError."""
+    amount = seconds(value)
+    if not amount:
+        raise ValueError("expected a duration of more than 0, and at most 366 days")
+    return amount
+
+
+def delay_s(value: Any) -> Any:
+    """As `seconds`, for what somebody waits for. Raises ValueError."""
+    amount = seconds(value)
+    if amount > DELAY_S_MAX:
+        raise ValueError("expected a delay from 0 to 24 hours")
+    return amount
 
 
 def seconds(value: Any) -> Any:
@@ -77,14 +94,17 @@ def schema_value(value: Any) -> Any:
 
 
 Safety = Literal["off", "standard", "strict"]
-Seconds = Annotated[float, Written(seconds, float | str)]
+LimitSeconds = Annotated[float, Written(limit_s, float | str)]
+DelaySeconds = Annotated[float, Written(delay_s, float | str)]
 Condition = Annotated[str, Written(condition_text, str | bool)]
 Conditions = Annotated[list[Condition], Written(one_or_many, str | bool | list[str | bool])]
 Names = Annotated[list[str], Written(one_or_many, str | list[str])]
 Tag = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=100)]
 Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
-Positive = Annotated[int, Meta(ge=1, le=COUNT_MAX)]
+Parallel = Annotated[int, Meta(ge=1, le=10_000)]
+Loops = Annotated[int, Meta(ge=0, le=100_000)]
 EnvValue = Annotated[Any, Written(env_value, str | float | bool)]
+Runs = Annotated[int, Meta(ge=-COUNT_MAX, le=COUNT_MAX)]
 SchemaValue = Annotated[Any, Written(schema_value, str | dict[str, Any])]
 Env = dict[str, EnvValue]
 Event = Literal[

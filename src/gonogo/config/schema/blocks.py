@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from gonogo.config.schema.base import Condition, Count, Event, Noun, Seconds
+from gonogo.config.schema.base import Condition, DelaySeconds, Event, Noun
 from gonogo.config.structs import Written
 
 
@@ -83,13 +83,23 @@ class Backoff(Noun, frozen=True, kw_only=True):
     mode: Annotated[
         Literal["fixed", "exponential"], Meta(description="exponential doubles the delay each time.")
     ] = "fixed"
-    delay: Annotated[Seconds | None, Meta(description="Milliseconds, or text like 2s.")] = field(
+    delay: Annotated[DelaySeconds | None, Meta(description="Milliseconds, or text like 2s.")] = field(
         name="delay_ms", default=None
     )
-    max_delay: Annotated[Seconds, Meta(description="Never wait longer.")] = field(
+    max_delay: Annotated[DelaySeconds, Meta(description="Never wait longer.")] = field(
         name="max_delay_ms", default=60.0
     )
     jitter: Annotated[float, Meta(ge=0, le=1, description="Share by which the delay varies.")] = 0.1
+
+    def __post_init__(self) -> None:
+        if self.delay is not None and self.delay > self.max_delay:
+            raise ValueError(
+                f"the delay, {self.delay:g} s, is more than max_delay_ms allows, {self.max_delay:g} s"
+            )
+
+
+RETRIES_MAX = 1000
+"""More than this is a mistake, whatever the criticality allows (law 2)."""
 
 
 class AfterRetries(Noun, frozen=True, kw_only=True):
@@ -102,7 +112,7 @@ class Retry(Noun, frozen=True, kw_only=True):
     """Further attempts at a failed step."""
 
     max: Annotated[
-        Count,
+        Annotated[int, Meta(ge=0, le=RETRIES_MAX)],
         Meta(description="Further attempts after the first; at most 2 for critical steps, 3 for others."),
     ]
     backoff: Annotated[Backoff | None, Meta(description="Wait between attempts; none without it.")] = None

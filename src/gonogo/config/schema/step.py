@@ -11,14 +11,15 @@ from msgspec import Meta, field
 from gonogo.config.schema.base import (
     Condition,
     Conditions,
-    Count,
     CriticalityWord,
     Env,
     Event,
+    LimitSeconds,
+    Loops,
     Noun,
-    Positive,
+    Parallel,
+    Runs,
     SchemaValue,
-    Seconds,
     Tag,
 )
 from gonogo.config.schema.blocks import Fail, FailureConditions, Init, Success
@@ -78,7 +79,7 @@ class Step(Noun, frozen=True, kw_only=True):
         name="forEach", default=False
     )
     for_each_concurrency: Annotated[
-        Positive | None, Meta(description="Items at a time; 1 when left out.")
+        Parallel | None, Meta(description="Items at a time; what their list says, else 1, if absent.")
     ] = field(name="forEach_concurrency", default=None)
     fanout: Annotated[
         Literal["map", "reduce"] | None, Meta(description="Behind a list: once per item, or once.")
@@ -92,10 +93,10 @@ class Step(Noun, frozen=True, kw_only=True):
     on_finish: Annotated[
         Success | None, Meta(description="What follows when all items are done; needs forEach.")
     ] = None
-    max_runs: Annotated[int | None, Meta(description="Most runs of this step; 0 or less for no limit.")] = (
+    max_runs: Annotated[Runs | None, Meta(description="Most runs of this step; 0 or less for no limit.")] = (
         None
     )
-    timeout: Annotated[Seconds | None, Meta(description="Milliseconds, or text like 30s.")] = None
+    timeout: Annotated[LimitSeconds | None, Meta(description="Milliseconds, or text like 30s.")] = None
     start: Annotated[
         Literal["auto", "routed"], Meta(description="routed: only when another step routes to it.")
     ] = "auto"
@@ -115,7 +116,7 @@ class Step(Noun, frozen=True, kw_only=True):
         bool, Meta(description="Accept templates without shell_escape in a command.")
     ] = False
     loop_budget: Annotated[
-        Count | None, Meta(description="Most loops this step may ask for in a scope, in place of max_loops.")
+        Loops | None, Meta(description="Most loops this step may ask for in a scope, in place of max_loops.")
     ] = None
     compensate: Annotated[
         str | None, Meta(description="Step that undoes this one when the run doesn't end well.")

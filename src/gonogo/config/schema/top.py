@@ -11,16 +11,21 @@ from gonogo.config.schema.base import (
     Condition,
     Count,
     Env,
+    LimitSeconds,
+    Loops,
     Names,
     Noun,
-    Positive,
+    Parallel,
+    Runs,
     Safety,
-    Seconds,
     Tag,
     number_as_text,
 )
 from gonogo.config.schema.blocks import Fail, FailureConditions
 from gonogo.config.structs import Written
+
+Depth = Annotated[int, Meta(ge=1, le=100)]
+Items = Annotated[int, Meta(ge=1, le=10_000_000)]
 
 
 class RoutingDefaults(Noun, frozen=True, kw_only=True):
@@ -32,25 +37,25 @@ class RoutingDefaults(Noun, frozen=True, kw_only=True):
 class Routing(Noun, frozen=True, kw_only=True):
     """Limits and defaults of routing."""
 
-    max_loops: Annotated[Count, Meta(description="Most routed re-entries per scope of the target.")] = 10
+    max_loops: Annotated[Loops, Meta(description="Most routed re-entries per scope of the target.")] = 10
     defaults: Annotated[RoutingDefaults, Meta(description="Base of steps' blocks.")] = RoutingDefaults()
 
 
 class Limits(Noun, frozen=True, kw_only=True):
     """Limits of a run."""
 
-    max_runs_per_check: Annotated[int, Meta(description="Most runs of one step; 0 or less for no limit.")] = (
-        50
-    )
-    max_workflow_depth: Annotated[Positive, Meta(description="Deepest nesting of workflows.")] = 3
-    max_items: Annotated[Positive, Meta(description="Most items one list may fan out over.")] = 200000
+    max_runs_per_check: Annotated[
+        Runs, Meta(description="Most runs of one step; 0 or less for no limit.")
+    ] = 50
+    max_workflow_depth: Annotated[Depth, Meta(description="Deepest nesting of workflows.")] = 3
+    max_items: Annotated[Items, Meta(description="Most items one list may fan out over.")] = 200000
 
 
 class Budget(Noun, frozen=True, kw_only=True):
     """What a run may spend in all, its child runs too; what is left out has no limit."""
 
     time: Annotated[
-        Seconds | None,
+        LimitSeconds | None,
         Meta(description="Milliseconds, or text like 30m; waiting for a person doesn't count."),
     ] = None
     calls: Annotated[Count | None, Meta(description="Calls of steps.")] = None
@@ -135,8 +140,8 @@ class Document(Noun, frozen=True, kw_only=True):
     ] = []
     routing: Annotated[Routing, Meta(description="Limits and defaults of routing.")] = Routing()
     limits: Annotated[Limits, Meta(description="Limits of a run.")] = Limits()
-    max_parallelism: Annotated[Positive, Meta(description="Steps at a time.")] = 3
-    max_ai_concurrency: Annotated[Positive | None, Meta(description="Model calls at a time.")] = None
+    max_parallelism: Annotated[Parallel, Meta(description="Steps at a time.")] = 3
+    max_ai_concurrency: Annotated[Parallel | None, Meta(description="Model calls at a time.")] = None
     fail_fast: Annotated[bool, Meta(description="Start nothing new after a final failure.")] = False
     fail_if: Annotated[Condition | None, Meta(description="Checked after every step; never gates.")] = None
     failure_conditions: Annotated[FailureConditions, Meta(description="Detectors of all steps.")] = {}
@@ -151,9 +156,9 @@ class Document(Noun, frozen=True, kw_only=True):
     ] = None
     budget: Annotated[Budget, Meta(description="What a run may spend in all.")] = Budget()
     compensate_on: Annotated[
-        tuple[Literal["no_go", "halted", "cancelled"], ...],
-        Meta(description="Ends of a run at which what was done is undone; no_go and halted when left out."),
-    ] = ("no_go", "halted")
+        list[Literal["no_go", "halted", "cancelled"]] | None,
+        Meta(description="Ends of a run at which what was done is undone; no_go and halted if absent."),
+    ] = None
     mode: Annotated[Literal["native"], Meta(description="The only mode there is.")] = "native"
     seed: Annotated[str | None, Meta(description="Seed of jitter; the run's id when left out.")] = None
     clock: Annotated[Literal["wall", "virtual"], Meta(description="virtual is for tests.")] = "wall"
