@@ -40,7 +40,7 @@ from gonogo.gate import (
     rule,
 )
 from gonogo.gate import decisions as d
-from gonogo.gate.machine import replay
+from gonogo.gate.replaying import replay
 
 
 def test_three_lines_wrap_any_async_function() -> None:

@@ -24,8 +24,8 @@ from gonogo.gate import (
     rule,
 )
 from gonogo.gate import decisions as d
-from gonogo.gate.machine import replay
 from gonogo.gate.policy import Hedge
+from gonogo.gate.replaying import replay
 
 FAILURES = st.sampled_from(
     [Http(429), Http(429, retry_after="4"), Http(429, retry_after="500"), Http(500), Http(503), Http(401), Http(403)]

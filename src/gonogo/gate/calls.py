@@ -17,6 +17,7 @@ from gonogo.gate import events as e
 from gonogo.gate.admission import Flight
 from gonogo.gate.breaker import Change
 from gonogo.gate.budgets import Purse
+from gonogo.gate.decisions import AnyDecision
 from gonogo.gate.failures import CATEGORIES, GateError
 from gonogo.gate.judging import judge
 from gonogo.gate.machine import advance, begin
@@ -31,6 +32,9 @@ from gonogo.gate.taxonomy import row_of
 
 if TYPE_CHECKING:
     from gonogo.gate.gate import Gate
+
+Keep = Callable[[str, e.AnyEvent, list[AnyDecision]], None]
+"""Writes down what happened in a call and what was decided, before it is done."""
 
 CLOSE_S_MAX = 1.0
 """How long closing what is under way may take before it is left alone."""
@@ -127,6 +131,8 @@ class Call:
         record.events.append(event)
         step = advance(self.policy, self.state, event)
         record.decisions += step.decisions
+        if self.gate.keep is not None:
+            self.gate.keep(record.call_id, event, step.decisions)
         for watch in self.watchers:
             for decision in step.decisions:
                 try:

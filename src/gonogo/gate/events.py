@@ -1,7 +1,7 @@
 """What can happen to a gate call. Events are the only way anything, time included, gets into its core.
 
 `at` is seconds on the gate's monotonic clock. Texts in events are redacted already. A call's events are enough to
-decide it again (`machine.replay`).
+decide it again (`replaying.py`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from gonogo.gate.breaker import BreakerPolicy
 from gonogo.gate.breakers import Breakers
 from gonogo.gate.budgets import Purse, RetryShare
 from gonogo.gate.calling import answer
-from gonogo.gate.calls import Call
+from gonogo.gate.calls import Call, Keep
 from gonogo.gate.checking import checked
 from gonogo.gate.clock import Clock, SystemClock
 from gonogo.gate.judging import Evaluator, Predicates
@@ -41,13 +41,15 @@ class Gate:
     `policy` may be a name, for a single target by that name. What several gates of a process should share is handed in:
     `store` (breakers' records), `retries` (the share of retries), `purse` (a run's budget). `evaluate` judges the texts
     of rules, `predicates` are their functions by `name@version`. `redact` takes secrets out of texts before anything
-    keeps them. `watch` hears every decision as it is made. `seed` makes call ids, and so jitter, repeatable.
+    keeps them. `watch` hears every decision as it is made. `keep` gets every event with its decisions before anything
+    is done about them, and may raise to stop the call: what must outlive a crash is written there. `seed` makes call
+    ids, and so jitter, repeatable.
     Raises ConfigError with every problem of the policy.
     """
 
     __slots__ = (
-        "_count", "_last_good", "_seed", "breakers", "clock", "evaluate", "policy", "predicates", "purse", "redact",
-        "retries", "watch",
+        "_count", "_last_good", "_seed", "breakers", "clock", "evaluate", "keep", "policy", "predicates", "purse",
+        "redact", "retries", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +64,7 @@ class Gate:
         predicates: Predicates | None = None,
         redact: Callable[[str], str] | None = None,
         watch: Watch | None = None,
+        keep: Keep | None = None,
         seed: str | None = None,
     ) -> None:
         given = Policy(targets=(Target(policy),)) if isinstance(policy, str) else policy
@@ -73,6 +76,7 @@ class Gate:
         self.evaluate = evaluate
         self.redact = redact
         self.watch = watch
+        self.keep = keep
         self.breakers = _breakers(self.policy.breaker, store, self.clock)
         self._seed = seed if seed is not None else secrets.token_hex(6)
         self._count = count(1)

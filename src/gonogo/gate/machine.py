@@ -5,7 +5,7 @@ Handlers and rules are here; where a call goes next (which target, when, or not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gonogo.errors import Bug
@@ -34,39 +34,6 @@ def advance(policy: Policy, state: State, event: e.AnyEvent) -> Step:
     turn = Turn(policy, state, event.at)
     _HANDLERS[type(event)](turn, event)
     return Step(turn.decisions, turn.commands)
-
-
-def replay(policy: Policy, events: Iterable[e.AnyEvent]) -> list[d.AnyDecision]:
-    """Decide a recorded call again, with this policy or another one; stops where the events no longer fit.
-
-    Under the recorded policy the decisions are the recorded ones. Under another policy the first decision that
-    differs tells what would have been otherwise.
-    """
-    state: State | None = None
-    decisions: list[d.AnyDecision] = []
-    expected: tuple[type, ...] = (e.Began,)
-    for event in events:
-        if not isinstance(event, (*expected, e.Cancelled)):
-            break
-        if state is None:
-            assert isinstance(event, e.Began)
-            state = begin(policy, event)
-        step = advance(policy, state, event)
-        decisions += step.decisions
-        # Without a command the other of two attempts is waited for.
-        expected = _ANSWERS[type(step.commands[-1])] if step.commands else (e.Answered,)
-    return decisions
-
-
-_ANSWERS: dict[type, tuple[type, ...]] = {
-    c.Judge: (e.Judged,),
-    c.Admit: (e.Admitted, e.Refused),
-    c.StartAttempt: (e.Answered, e.Slow),
-    c.StartFallback: (e.Answered,),
-    c.Wait: (e.Waited,),
-    c.Return: (),
-    c.Raise: (),
-}
 
 
 # --- events
@@ -420,4 +387,4 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     e.Cancelled: _cancelled,
 }
 
-__all__ = ["Bug", "Step", "advance", "begin", "replay"]
+__all__ = ["Bug", "Step", "advance", "begin"]

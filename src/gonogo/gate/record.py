@@ -16,8 +16,8 @@ from gonogo.gate.decisions import (
     TargetSkipped,
 )
 from gonogo.gate.events import AnyEvent, Usage
-from gonogo.gate.machine import replay
 from gonogo.gate.policy import Policy
+from gonogo.gate.replaying import replay
 from gonogo.gate.taxonomy import TAXONOMY_VERSION
 
 
