@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from tests.report.conftest import Reporting, with_issues
@@ -211,3 +212,13 @@ def test_long_markdown_is_cut_with_a_word(reporting: Reporting) -> None:
     text = render(with_issues(reporting("a: {type: noop}"), "a", *many), "markdown", Style())
     assert len(text) < 65_536
     assert "longer than fits here" in text
+
+
+def test_every_name_of_the_json_report_is_in_its_page(reporting: Reporting) -> None:
+    """docs/reference/json.md: of the run, of a step, of a fault's event, of a skip's reason."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "json.md").read_text()
+    whole = reporting(MIXED, safe_mode=True).as_json()
+    parts = [whole, *whole["steps"].values(), *whole["fault_events"], whole["faults"][0]]
+    parts += [step["why"] for step in whole["steps"].values() if "why" in step]
+    names = {name for part in parts for name in part}
+    assert {name for name in names if f"`{name}`" not in text} == set()
