@@ -219,7 +219,7 @@ def test_a_cumulative_question_in_a_transition_is_warned_about(warn: Any) -> Non
         ("exec: curl -sS -X POST http://localhost/", ["effects.undeclared"]),
         ("exec: curl http://localhost/", []),
         ("exec: git push, mutates: false", []),
-        ("exec: git push, mutates: true", []),
+        ("exec: git push, mutates: true, criticality: info", []),
         ("exec: make test", []),
     ],
 )

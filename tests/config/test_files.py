@@ -264,7 +264,7 @@ def test_a_run_item_of_a_workflow_becomes_a_hidden_routed_step(project: Path, lo
     run = "[{workflow: child, with: {x: 1}}, {workflow: child, with: {y: '{{ output.z }}'}}]"
     write(
         project,
-        child=WORKFLOW % "child",
+        child="version: '1'\nid: child\nsteps: {s: {type: noop}}",
         gonogo=f"version: '1'\nimports: child.yaml\nsteps: {{s: {{type: noop, on_success: {{run: {run}}}}}}}",
     )
     plan = load_file("gonogo.yaml").plan
