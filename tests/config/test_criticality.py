@@ -90,3 +90,31 @@ def test_what_a_critical_step_should_say(warn: Any, refuse: Any, keys: str, expe
     assert [problem.code for problem in warn(text)] == expected
     if expected:
         assert [problem.code for problem in refuse(text, strict=True)] == expected
+
+
+CHILD = "version: '1'\nid: child\nsteps: {s: {type: noop, %s}}"
+
+
+@pytest.mark.parametrize(
+    ("child", "keys", "criticality", "codes"),
+    [
+        ("group: g", "workflow: child", "info", []),
+        ("mutates: true, criticality: info", "workflow: child", "external", ["criticality.inferred"]),
+        ("mutates: true, criticality: info", "workflow: child, mutates: false", "info", []),
+        ("mutates: true, criticality: info", "workflow: child, criticality: info", "info", []),
+        ("group: g", "workflow: '{{ inputs.which }}'", "external", ["criticality.inferred"]),
+    ],
+)
+def test_G_19_a_workflow_is_as_critical_as_what_it_runs(
+    tmp_path: Any, providers: Any, child: str, keys: str, criticality: str, codes: list[str]
+) -> None:
+    """A.6 row 4, G7, G19: what a child changes is held back like what a step of this file changes."""
+    from gonogo.config import load
+
+    (tmp_path / "child.yaml").write_text(CHILD % child)
+    main = tmp_path / "main.yaml"
+    main.write_text(f"version: '1'\nimports: child.yaml\nsteps: {{a: {{type: workflow, {keys}}}}}")
+    loaded = load(main, providers=providers, compile_expressions=lambda all_: [None] * len(all_))
+    step = loaded.plan.steps["a"]
+    assert (step.criticality, step.effects != "mutates") == (criticality, True)
+    assert [problem.code for problem in loaded.problems] == codes

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from gonogo.config import templates
 from gonogo.config.children import check_inputs
 from gonogo.config.collect import Collector, nearest, shown
-from gonogo.config.criticality import CRITICAL
+from gonogo.config.criticality import CRITICAL, changes_outside
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
 from gonogo.config.nodes import Scalar, find, texts
@@ -153,7 +153,13 @@ class Actions(Struct):
             count += 1
             name = f"{base}:{count}"
         self.hidden[name] = Step(
-            name=name, type="workflow", config=config, effects="idempotent", start="routed", fanout="reduce"
+            name=name,
+            type="workflow",
+            config=config,
+            effects="idempotent",
+            criticality="external" if changes_outside(self.workflows.get(workflow)) else "info",
+            start="routed",
+            fanout="reduce",
         )
         return name
 

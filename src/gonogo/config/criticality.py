@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from gonogo.config.collect import Collector
 from gonogo.config.drafts import Draft
 from gonogo.config.structs import unchecked
-from gonogo.core.plan import Criticality, Effects
+from gonogo.config.templates import is_template
+from gonogo.core.plan import Criticality, Effects, Plan
 
 Origin = Literal["explicit", "tag", "inferred"]
 RESERVED_TAGS = ("external", "internal", "critical", "info")
@@ -33,10 +35,12 @@ def _by_type(draft: Draft) -> Effects:
         return "mutates"  # it can't be known before the templates are rendered: the safe side
 
 
-def criticality_of(draft: Draft, effects: Effects) -> tuple[Criticality, Origin]:
+def criticality_of(
+    draft: Draft, effects: Effects, workflows: Mapping[str, Plan]
+) -> tuple[Criticality, Origin]:
     """The criticality and where it comes from."""
     engine = draft.engine
-    mutates = effects == "mutates"
+    mutates = effects == "mutates" or (draft.provider.name == "workflow" and _runs_mutators(draft, workflows))
     if engine.criticality is not None:
         return engine.criticality, "explicit"
     if engine.critical is not None:
@@ -47,6 +51,20 @@ def criticality_of(draft: Draft, effects: Effects) -> tuple[Criticality, Origin]
     if mutates:
         return "external", "inferred"
     return ("internal" if engine.for_each or _routes(draft) else "info"), "inferred"
+
+
+def _runs_mutators(draft: Draft, workflows: Mapping[str, Plan]) -> bool:
+    """True when the workflow it runs changes the outside, or can't be known before the run."""
+    if draft.engine.mutates is False:
+        return False
+    named = draft.config.get("workflow") or draft.config.get("config")
+    return is_template(named) or changes_outside(workflows.get(str(named)))
+
+
+def changes_outside(plan: Plan | None) -> bool:
+    """True for a workflow with a step that mutates, at any depth."""
+    steps = plan.steps.values() if plan is not None else ()
+    return any(step.effects == "mutates" or step.criticality == "external" for step in steps)
 
 
 def _by_tag(tag: str, mutates: bool) -> Criticality:
@@ -70,7 +88,8 @@ def check_criticality(draft: Draft, criticality: Criticality, origin: Origin, no
     if engine.criticality is not None and engine.critical is not None:
         notes.error("key.clash", "critical and criticality say the same; keep one", (*path, "critical"))
     if origin == "inferred" and criticality == "external":
-        message = "this step changes the outside; its criticality was inferred as external"
+        what = "the workflow it runs" if draft.provider.name == "workflow" else "this step"
+        message = f"{what} changes the outside; the criticality was inferred as external"
         notes.care("criticality.inferred", message, path, "write criticality: external")
     if criticality not in ("external", "internal") or origin == "inferred":
         return

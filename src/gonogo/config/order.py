@@ -18,6 +18,7 @@ from gonogo.expressions.analyse import Reading
 
 _OUTPUT_NAMES = frozenset(("outputs", "outputs_history", "outputs_raw", "outputs_wave", "outputs_meta"))
 _MAX_LOOPS_DEFAULT = 10
+_MAX_RUNS_DEFAULT = 50
 _BLOCKS = ("on_success", "on_fail", "on_finish")
 
 
@@ -151,7 +152,7 @@ def check_loops(order: Order, max_loops: int, notes: Collector) -> None:
 
 
 def _bounded(step: Step) -> bool:
-    return step.max_runs is not None and step.max_runs > 0
+    return step.max_runs is not None and 0 < step.max_runs < _MAX_RUNS_DEFAULT
 
 
 def check_reads(order: Order, uses: list[tuple[Use, Reading]], notes: Collector) -> None:

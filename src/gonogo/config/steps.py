@@ -34,7 +34,7 @@ class StepCompiler:
     def compile(self, draft: Draft) -> Step:
         """The step of a draft."""
         effects = effects_of(draft)
-        criticality, origin = criticality_of(draft, effects)
+        criticality, origin = criticality_of(draft, effects, self._actions.workflows)
         check_criticality(draft, criticality, origin, self._notes)
         self._check_own_keys(draft)
         self._say_what_does_not_act(draft)

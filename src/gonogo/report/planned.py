@@ -92,6 +92,7 @@ def _step_json(plan: Plan, name: str) -> dict[str, Any]:
         "criticality_source": step.criticality_source,
         "effects": step.effects,
         "continue_on_failure": step.continue_on_failure,
+        "compensate": step.compensate,
         "for_each": step.for_each,
         "on": list(step.on) if step.on is not None else None,
         "tags": list(step.tags),
@@ -153,7 +154,10 @@ def _told(plan: Plan, step: Step) -> str:
     if step.continue_on_failure:
         parts.append("may fail")
     if step.criticality != "info" or step.criticality_source != "inferred":
-        parts.append(step.criticality)
+        source = "" if step.criticality_source == "explicit" else f" ({step.criticality_source})"
+        parts.append(f"{step.criticality}{source}")
+    if step.compensate is not None:
+        parts.append(f"undone by {step.compensate}")
     return ", ".join(parts)
 
 
