@@ -101,7 +101,7 @@ def test_a_folder_that_is_gone_is_a_usage_error(tmp_path: Path) -> None:
         (resource.RLIMIT_NOFILE, 6),
         (resource.RLIMIT_NOFILE, 10),
         (resource.RLIMIT_NOFILE, 14),
-        (resource.RLIMIT_AS, 48 << 20),
+        (resource.RLIMIT_AS, 36 << 20),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_FSIZE, 2000),
     ],
