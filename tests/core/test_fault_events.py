@@ -57,18 +57,21 @@ def test_G_16_success_ends_the_fault() -> None:
 
 
 def test_G_16_gated_and_suppressed_steps_are_named() -> None:
-    """G16: isolation lists whom the failure was kept from."""
+    """G16: isolation lists whom the failure was kept from, each once; not what is there to mend it."""
     script = Script(
         plan(
-            step("a", criticality="internal"),
+            step("a", criticality="internal", on_fail=block(["mend"], escalate="page")),
+            step("mend", "a"),
+            step("page", "a"),
             step("next", "a"),
+            step("post", "a", effects="mutates"),
             step("report", "a?"),
             step("deploy", "report", effects="mutates"),
         ),
         calls={"a": LOGICAL},
     )
     isolated = next(one for one in script.decided(d.FaultEvent) if one.event == "isolated")
-    assert isolated.detail == {"gated": ["next"], "suppressed": ["deploy"]}
+    assert isolated.detail == {"gated": ["next"], "suppressed": ["post", "deploy"]}
 
 
 def test_G_16_an_item_is_isolated_from_the_others() -> None:

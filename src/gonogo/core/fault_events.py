@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gonogo.core import decisions as d
+from gonogo.core.plan import Step
 from gonogo.core.state import Node, OpenFault, State
 from gonogo.core.suppression import blocks
 
@@ -68,15 +69,23 @@ def isolation(state: State, node: Node) -> dict[str, Any]:
     """How a failure is kept from spreading: to the other items, to dependents, to what acts behind it."""
     part, graph = node.site.part, state.graph
     kept: dict[str, Any] = {}
+    acting: list[str] = []
     if node.scope:
         kept["item"] = node.scope
-    if node.outcome == "failed":
-        gated = [other for other in graph.dependents[node.step] if _needs(state, other, node.step)]
-        kept.update(_named("gated", gated))
     if part.guards:
         acting = [name for name in graph.behind(node.step) if blocks(graph, node.step, graph.parts[name])]
-        kept.update(_named("suppressed", acting))
+    if node.outcome == "failed":
+        told = {*acting, *_remedies(part.step)}
+        gated = [other for other in graph.dependents[node.step] if _needs(state, other, node.step)]
+        kept.update(_named("gated", [name for name in gated if name not in told]))
+    kept.update(_named("suppressed", acting))
     return kept
+
+
+def _remedies(step: Step) -> set[str | None]:
+    """What the step's own on_fail runs: the gate lets it pass (spec C.5)."""
+    block = step.on_fail
+    return set() if block is None else {block.escalate, *(target.step for target in block.run)}
 
 
 def _named(how: str, names: list[str]) -> dict[str, Any]:
