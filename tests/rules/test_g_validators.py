@@ -32,7 +32,7 @@ def test_G_20_a_way_back_without_a_budget_of_its_own_is_warned_about(way: str) -
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("top", "keys"), [("routing: {max_loops: 4}", "group: g")])
+@pytest.mark.parametrize(("top", "keys"), [("routing: {max_loops: 4}", "group: g"), ("", "loop_budget: 3")])
 def test_G_20_a_tight_budget_is_enough(way: str, top: str, keys: str) -> None:
     """G20: below the default, by the file or by the step."""
     assert warned(ROUND.format(top=top, keys=keys, way=WAYS[way])) == []
