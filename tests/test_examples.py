@@ -193,10 +193,19 @@ def test_a_child_is_a_run_of_its_own(folder: Path) -> None:
 
 
 def test_a_child_refuses_an_input_that_its_schema_forbids(folder: Path) -> None:
-    """The step fails before the child does anything."""
+    """What is known when the file is loaded is refused then, with its place."""
     file = folder / "child-workflow" / "gonogo.yaml"
     file.write_text(file.read_text().replace("2.10.3", "latest"))
-    ran = run(folder / "child-workflow")
+    refused = gonogo(folder / "child-workflow", "run")
+    assert refused.returncode == 2
+    assert "the input 'version' doesn't fit its schema" in refused.stderr
+
+
+def test_a_child_refuses_an_input_that_only_the_run_knows(folder: Path) -> None:
+    """The step fails before the child does anything."""
+    file = folder / "child-workflow" / "gonogo.yaml"
+    file.write_text(file.read_text().replace('"2.10.3"', '"{{ inputs.version }}"'))
+    ran = run(folder / "child-workflow", "-i", "version=latest")
     assert (ran.exit_code, ran.outcomes()) == (1, {"check": "failed", "report": "skipped"})
 
 
