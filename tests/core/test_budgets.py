@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.script import LOGICAL, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
 
 from gonogo.core import decisions as d
+from gonogo.core.faults import Issue
+from gonogo.core.plan import Retry
 
 
 def loop(max_loops: int) -> Script:
@@ -87,3 +89,113 @@ def test_an_item_that_sends_the_whole_list_round_uses_the_loops_of_the_run() -> 
     steps = [step("list", for_each=True), step("each", "list", fanout="map", on_fail=block(goto="list"))]
     script = Script(plan(*steps, max_loops=2), calls={"list": [1], "each": LOGICAL})
     assert (script.started.count("list"), script.state.loops) == (3, {"": 2})
+
+
+# --- what a refusal says
+
+
+def second_fails(command: object) -> object:
+    """A call that fails in the second item."""
+    return LOGICAL if command.scope.endswith("[1]") else "fine"  # type: ignore[attr-defined]
+
+
+def issue(step: str, limit: str, message: str, scope: str | None = None) -> Issue:
+    """An issue of the run itself, which no comment in a file suppresses."""
+    return Issue(f"{step}/{limit}", message, check_name=step, scope=scope, engine=True)
+
+
+def test_a_refused_loop_is_an_issue_of_the_run() -> None:
+    """C.12, D.1: rule, step, scope and the loop in words."""
+    text = "step verify may not route to write again: this scope has used its 1 loops (verify → write)"
+    assert loop(1).state.run_issues == [issue("verify", "routing/loop_budget_exceeded", text)]
+
+
+def test_a_refused_loop_of_an_item_names_the_item() -> None:
+    """H18: the scope is the item's."""
+    steps = [step("list", for_each=True), step("each", "list", fanout="map", on_fail=block(goto="each"))]
+    script = Script(plan(*steps, max_loops=0), calls={"list": [1], "each": LOGICAL})
+    text = "step each may not route to each again: this scope has used its 0 loops (each)"
+    assert script.state.run_issues == [issue("each", "routing/loop_budget_exceeded", text, "list#1[0]")]
+    assert [(one.limit, one.used, one.allowed) for one in script.decided(d.Refused)] == [("max_loops", 0, 0)]
+
+
+def test_a_refused_run_is_an_issue_of_the_step() -> None:
+    """C.12 R6: how often it has run, how often it may."""
+    script = Script(plan(step("a", max_runs=2, on_success=block(goto="a"))))
+    text = "step a has run 2 times, max_runs allows 2 (a → a)"
+    assert script.node("a").issues == (issue("a", "limits/max_runs_exceeded", text),)
+
+
+def test_a_refused_run_of_an_item_names_the_item() -> None:
+    """C.12 R6: its runs under an earlier run of the fan-out count, too."""
+    again = iter([True, False])
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("each", "list", fanout="map", max_runs=1),
+            step("after", "each", on_success=block(when=[("again", "each")])),
+        ),
+        calls={"list": [1]},
+        answers={"again": lambda _: next(again)},
+    )
+    text = "step each has run 1 times, max_runs allows 1 (each)"
+    assert script.node("each", "list#1[0]").issues == (
+        issue("each", "limits/max_runs_exceeded", text, "list#1[0]"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("routes", "told"),
+    [
+        ({"a": "a"}, "a → a"),
+        ({"a": "b", "b": "c", "c": "a"}, "a → b → c → a"),
+        ({"a": "b", "b": "c", "c": "d", "d": "b"}, "b → c → d → b"),
+    ],
+)
+def test_LOOP_2_a_refusal_names_the_whole_loop(routes: dict[str, str], told: str) -> None:
+    """LOOP-2: every step on the way round, in its order, and none that isn't on it."""
+    start = {name: "init" if number == 0 else "routed" for number, name in enumerate(routes)}
+    rounds = len(routes) * 2 if told.startswith("a") else 6
+    steps = [step(name, on_success=block(goto=target), start=start[name]) for name, target in routes.items()]
+    script = Script(plan(*steps, max_loops=rounds))
+    assert script.state.run_issues[0].message.endswith(f"({told})")
+
+
+def test_LOOP_2_the_loops_of_another_scope_are_not_told() -> None:
+    """LOOP-2, H18: an item's loop is its own."""
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("w", "list", fanout="map"),
+            step("v", "w", fanout="map", on_fail=block(goto="w")),
+            step("u", "list", fanout="map", on_fail=block(goto="u")),
+            max_loops=2,
+        ),
+        calls={
+            "list": [1, 2],
+            "v": lambda command: LOGICAL if "[0]" in command.scope else 1,
+            "u": second_fails,
+        },
+    )
+    told = {one.scope: one.message.partition("(")[2] for one in script.state.run_issues}
+    assert told == {"list#1[0]": "v → w)", "list#1[1]": "u → u)"}
+
+
+def test_C_12_R6_a_retry_is_no_run() -> None:
+    """C.12 R6: attempts are counted by the retry's own limit."""
+    script = Script(
+        plan(step("a", max_runs=1, on_fail=block(retry=Retry(2)))),
+        calls={"a": lambda command: TRANSIENT if command.attempt < 3 else "fine"},
+    )
+    assert script.started == ["a", "a", "a"]
+
+
+def test_C_12_R6_one_run_is_one_run() -> None:
+    """C.12 R6: the smallest limit."""
+    assert Script(plan(step("a", max_runs=1, on_success=block(goto="a")))).started == ["a"]
+
+
+def test_G_4_strict_makes_a_refused_loop_fatal_for_a_step_that_tolerates_failure_too() -> None:
+    """G4: under strict nothing is tolerated here."""
+    one = step("a", continue_on_failure=True, on_success=block(goto="a"))
+    assert [one.fatal for one in Script(plan(one, max_loops=1, safety="strict")).decided(d.Refused)] == [True]

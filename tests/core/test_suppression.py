@@ -283,3 +283,118 @@ def test_C_15_R3_a_retry_is_part_of_the_one_run() -> None:
         calls={"tell": lambda command: TRANSIENT if command.attempt == 1 else "fine"},
     )
     assert script.outcome("tell") == "passed"
+
+
+# --- what suppresses, and what is lifted, exactly
+
+
+def first_fails(command: object) -> object:
+    """A call that fails in the first item, the first time."""
+    scope, execution = command.scope, command.execution  # type: ignore[attr-defined]
+    return LOGICAL if scope.endswith("[0]") and execution == 1 else "fine"
+
+
+def test_semantics_19_an_item_acts_though_an_earlier_one_has_failed() -> None:
+    """Semantics 19, law 5: which item failed counts, whatever the order."""
+    script = Script(
+        listed(check("check", "list", fanout="map"), act("deploy", "check?", fanout="map")),
+        calls={"list": [1, 2], "check": first_fails},
+    )
+    assert reason(script, "deploy", "list#1[0]") == ("suppressed", "check")
+    assert script.outcome("deploy", "list#1[1]") == "passed"
+
+
+def test_C_8_what_is_not_behind_the_failed_step_acts() -> None:
+    """C.8: downstream only."""
+    script = Script(
+        plan(check("check"), step("read"), act("deploy", "check?"), act("elsewhere", "read")),
+        calls={"check": LOGICAL},
+    )
+    assert script.outcome("elsewhere") == "passed"
+
+
+def test_C_8_a_remediation_is_kept_back_by_another_failure() -> None:
+    """C.8: only the failure it was written for lets it act."""
+    script = Script(
+        plan(check("check", on_fail=block(run=["mend"])), check("other"), act("mend", "check?", "other?")),
+        calls={"check": LOGICAL, "other": LOGICAL},
+    )
+    assert reason(script, "mend") == ("suppressed", "other")
+
+
+def test_semantics_20_what_undoes_acts_behind_a_failed_critical_step() -> None:
+    """Semantics 20: compensation is never suppressed."""
+    script = Script(
+        plan(
+            act("book", compensate="unbook"),
+            check("check", "book"),
+            act("deploy", "check?"),
+            act("unbook", "check?"),
+        ),
+        calls={"check": LOGICAL},
+    )
+    assert script.started == ["book", "check", "unbook"]
+
+
+def test_C_8_what_was_lifted_runs_once() -> None:
+    """C.8: another success of the critical step lifts nothing that has run since."""
+    script = Script(
+        plan(
+            check("check"),
+            act("deploy", "check?"),
+            step("mend", "check?", on_success=block(run=["check"])),
+            step("late", "deploy", on_success=block(run=["check"])),
+        ),
+        calls={"check": fails_once},
+    )
+    assert script.started == ["check", "mend", "check", "deploy", "late", "check"]
+
+
+def test_semantics_19_a_success_lifts_in_its_own_item_alone() -> None:
+    """Semantics 19: the neighbour, whose check still fails, isn't even looked at."""
+    script = Script(
+        listed(
+            check("check", "list", fanout="map"),
+            act("deploy", "check?", fanout="map"),
+            step("mend", "check?", fanout="map", on_success=block(run=["check"])),
+        ),
+        calls={
+            "list": [1, 2],
+            "check": lambda command: LOGICAL if "[1]" in command.scope else first_fails(command),
+        },
+    )
+    assert script.outcome("deploy", "list#1[0]") == "passed"
+    assert reason(script, "deploy", "list#1[1]") == ("suppressed", "check")
+    lifted = [routed.members for routed in script.decided(d.Routed) if routed.action == "lift"]
+    assert lifted == [(("deploy", "list#1[0]"),)]
+
+
+def test_C_8_items_that_are_history_are_not_lifted() -> None:
+    """C.8: the list has run again since; its first items are gone."""
+    once = iter([True, False])
+    script = Script(
+        listed(
+            check("check", "list", fanout="map"),
+            act("deploy", "check?", fanout="map"),
+            step("mend", "check?", "deploy?", always=True, on_success=block(when=[("once", "list")])),
+        ),
+        calls={"list": [1], "check": lambda command: LOGICAL if "list#1" in command.scope else "fine"},
+        answers={"once": lambda _: next(once)},
+    )
+    assert script.started.count("mend") == 2
+    assert script.state.kept_back == {"check": {("deploy", "list#1[0]"): None}}
+    assert script.outcome("deploy", "list#2[0]") == "passed"
+
+
+def test_C_8_a_step_kept_back_by_another_since_is_left_alone() -> None:
+    """C.8: what kept it back last must pass."""
+    script = Script(
+        plan(
+            check("one"),
+            check("two", "one?"),
+            act("deploy", "one?", "two?"),
+            step("mend", "deploy|one?", on_success=block(run=["one"])),
+        ),
+        calls={"one": fails_once, "two": LOGICAL},
+    )
+    assert reason(script, "deploy") == ("suppressed", "two")

@@ -90,7 +90,7 @@ def cycle_through(state: State, scope: str, source: str, target: str) -> tuple[s
     hops = [(source_step, target_step) for where, source_step, target_step in state.trail if where == scope]
     path = [target, source] if target != source else [source]
     for source_step, target_step in reversed(hops):
-        if target_step != path[-1] and source_step == path[-1]:
+        if target_step != path[-1]:
             continue
         if source_step in path:
             path.append(source_step)
