@@ -9,7 +9,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import UNSET, Struct, field
@@ -17,6 +17,9 @@ from msgspec import UNSET, Struct, field
 from gonogo.core.faults import Effect, Fault, Issue
 from gonogo.core.plan import Effects
 from gonogo.expressions.results import Failure, MemoryOp, Result, TemplateProblem, Value
+
+if TYPE_CHECKING:
+    from gonogo.gate import Gate, Policy
 
 __all__ = [
     "UNSET",
@@ -55,7 +58,7 @@ class Call(Struct, frozen=True):
     `env` is config and step env merged and rendered, text values; `timeout_s` the time the provider may
     take, None for no limit; `key` the idempotency key; `names` what an expression of this step would see.
     `templated` names the config fields whose texts held template tags, so their values may come from data;
-    None means nobody looked, which counts as all.
+    None means nobody looked, which counts as all. `schema`: the step's JSON Schema, which the host holds the output to.
     """
 
     step: str
@@ -70,6 +73,7 @@ class Call(Struct, frozen=True):
     timeout_s: float | None = None
     for_each: bool = False
     templated: frozenset[str] | None = None
+    schema: Any = None
 
     def from_data(self, *fields: str) -> bool:
         """True when a value of one of these config fields may come from data (law 6: deny when unknown)."""
@@ -171,6 +175,13 @@ class Context(Protocol):
         """
         ...
 
+    def gate(self, default: Policy | None = None) -> Gate:
+        """The gate that this call's requests go through: the step's own policy, else `default`, else one attempt.
+
+        A policy that names no targets takes those of `default`. The call's time limit is the gate's deadline.
+        """
+        ...
+
     @property
     def working_directory(self) -> str:
         """Where relative paths start: the folder `gonogo` was started in."""
@@ -189,6 +200,7 @@ class Provider(Struct, frozen=True):
     a call with this config does outside; None means it can't be known and counts as repeatable
     ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
     host only backs it up. `inline`: `run` waits for nothing but `context.evaluate`, so that no task is needed for it.
+    `gated`: it calls out through `context.gate`, so that a step's `reliability` has a meaning.
     `needs_names`: False when `call.names` is never read, so that the host need not build it.
     """
 
@@ -206,6 +218,7 @@ class Provider(Struct, frozen=True):
     own_timeout: bool = False
     needs_names: bool = True
     inline: bool = False
+    gated: bool = False
     summary: str = ""
 
     def checked(self, config: Mapping[str, Any]) -> Any:

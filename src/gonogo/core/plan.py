@@ -114,6 +114,7 @@ class Block(Struct, frozen=True, omit_defaults=True):
 class Step(Struct, frozen=True, omit_defaults=True):
     """One step, engine side; `config` belongs to its provider and is rendered right before a call.
 
+    `reliability`: how its outbound calls are tried: a policy as data, or a name in `Plan.reliability`.
     Units: `timeout_s` in seconds. `if_condition`, `assume`… are positions in `Plan.expressions`.
     `always` is true when `if` calls always(), failure() or success(): it replaces the gate (semantics.md 5).
     """
@@ -157,6 +158,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     compensate: str | None = None
     secret_outputs: tuple[str, ...] = ()
     env: dict[str, Any] = {}
+    reliability: Any = None
     line: int = 0
 
 
@@ -203,4 +205,5 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     outputs: tuple[dict[str, Any], ...] = ()
     workflows: dict[str, Plan] = {}
     memory: dict[str, Any] = {}
+    reliability: dict[str, Any] = {}
     digest: str = ""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from gonogo.hosts.gates import Outbound
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from gonogo.core.plan import Plan
     from gonogo.core.state import State
     from gonogo.expressions.sandbox import Sandbox
+    from gonogo.gate.budgets import Purse
     from gonogo.journal.records import Record
     from gonogo.journal.redact import Redactor
     from gonogo.journal.store import Runs
@@ -74,6 +77,7 @@ class Surroundings(Struct, frozen=True):
     one, secrets included, for references and commands; `overlay` the part of it that was given for this run.
     `plan_of` loads the plan of a file a workflow step names. `patience_s` is how long a parked run waits for an
     answer or a timer. `slots` bounds calls over a run and its children together (case CON-2).
+    `outbound` is what their gates share, `purse` what the run above may still spend.
     """
 
     table: Table
@@ -89,6 +93,8 @@ class Surroundings(Struct, frozen=True):
     log: Log = unheard
     patience_s: float = 0.0
     slots: asyncio.Semaphore | None = None
+    outbound: Outbound = field(default_factory=Outbound)
+    purse: Purse | None = None
 
 
 class RunResult(Struct, frozen=True):

@@ -66,7 +66,7 @@ class Calls:
         preparation: Preparation,
         outcomes: Outcomes,
         clock: RunClock,
-        context_for: Callable[[StartCall, Step], Context],
+        context_for: Callable[[StartCall, Step, float | None], Context],
         slots: asyncio.Semaphore | None,
         *,
         post: Callable[[AnyEvent], None],
@@ -216,7 +216,7 @@ class Calls:
         return self._outcomes.event(flight.step, flight.command.call, self._clock.now(), outcome, inputs)
 
     def _context(self, flight: Flight, prepared: Prepared) -> Context:
-        context = self._context_for(flight.command, flight.step)
+        context = self._context_for(flight.command, flight.step, prepared.call.timeout_s)
         for name in prepared.unset:
             context.log("warn", f"{name} is named, but isn't set; the text stays as written")
         return context

@@ -11,7 +11,7 @@ import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +32,9 @@ from gonogo.hosts.start import first_event
 from gonogo.journal.records import Record
 from gonogo.journal.store import RunJournal
 from gonogo.provider import ChildResult
+
+if TYPE_CHECKING:
+    from gonogo.gate.budgets import Purse
 
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _BASE_CHARACTERS_MAX = 72
@@ -59,18 +62,23 @@ class Children:
         overrides: Mapping[str, Any],
         *,
         shares_memory: bool,
+        purse: Purse | None = None,
     ) -> ChildResult:
-        """Run the child of a call, or go on with it. Raises JournalError, SandboxError, Bug."""
+        """Run the child of a call, or go on with it; it spends from `purse`, too.
+
+        Raises JournalError, SandboxError, Bug.
+        """
         run_id = child_id(self._state.run_id, command)
+        around = replace(self._around, purse=purse)
         journal = self._known(run_id)
         if not isinstance(journal, JournalError):
-            result = await self._run_again(journal, self._around)
+            result = await self._run_again(journal, around)
         else:
             try:
                 event = self._event(run_id, command, self._plan(workflow, overrides, shares_memory), inputs)
             except _Refused as problem:
                 return ChildResult(run_id, "NO-GO", {}, problem.fault)
-            result = await self._run_new(event, self._created(run_id, journal), self._around)
+            result = await self._run_new(event, self._created(run_id, journal), around)
         child = _as_child(result)
         if self._state.graph.limited:
             child = msgspec.structs.replace(child, usage=_usage(result.state))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gonogo.core.commands import StartCall
 from gonogo.core.plan import Step
 from gonogo.expressions.results import Result
 from gonogo.hosts.base import LogLine, Question, Surroundings
 from gonogo.hosts.evaluation import Evaluations
+from gonogo.hosts.gates import Gates
 from gonogo.hosts.templates import Templates
 from gonogo.provider import ChildResult
+
+if TYPE_CHECKING:
+    from gonogo.gate import Gate, Policy, Purse
 
 
 class RunChild(Protocol):
@@ -25,13 +29,16 @@ class RunChild(Protocol):
         overrides: Mapping[str, Any],
         *,
         shares_memory: bool,
+        purse: Purse | None = None,
     ) -> ChildResult: ...
 
 
 class CallContext:
     """The context of one call. Everything that leaves it for a person is masked."""
 
-    __slots__ = ("_around", "_child", "_command", "_evaluations", "_run_id", "_step", "_templates")
+    __slots__ = (
+        "_around", "_child", "_command", "_evaluations", "_gates", "_run_id", "_step", "_templates", "_timeout_s",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -42,6 +49,8 @@ class CallContext:
         evaluations: Evaluations,
         templates: Templates,
         child: RunChild,
+        gates: Gates,
+        timeout_s: float | None,
     ) -> None:
         self._run_id = run_id
         self._command = command
@@ -50,6 +59,8 @@ class CallContext:
         self._evaluations = evaluations
         self._templates = templates
         self._child = child
+        self._gates = gates
+        self._timeout_s = timeout_s
 
     async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
         """Evaluate in the run's sandbox. A script may take as long as its step, anything else its kind's limit."""
@@ -99,7 +110,18 @@ class CallContext:
         shares_memory: bool = False,
     ) -> ChildResult:
         """Run the child of this call, or go on with it."""
-        return await self._child(self._command, workflow, inputs, overrides, shares_memory=shares_memory)
+        return await self._child(
+            self._command,
+            workflow,
+            inputs,
+            overrides,
+            shares_memory=shares_memory,
+            purse=self._gates.purse(),
+        )
+
+    def gate(self, default: Policy | None = None) -> Gate:
+        """The gate of this call."""
+        return self._gates.of(self._command, self._timeout_s, default, self.progress)
 
     @property
     def working_directory(self) -> str:

@@ -38,6 +38,7 @@ from gonogo.hosts.calls import Calls
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import CallContext, RunChild
 from gonogo.hosts.evaluation import Evaluations
+from gonogo.hosts.gates import Gates
 from gonogo.hosts.outcomes import Outcomes
 from gonogo.hosts.prepare import Preparation
 from gonogo.hosts.schemas import Schemas
@@ -66,6 +67,7 @@ class RunLoop:
         self.clock = clock
         self.templates = Templates()
         self.evaluations = Evaluations(self._open_sandbox, self.templates, around.redactor, Limits())
+        self.gates = Gates(state, around, self.evaluations)
         self._child = child
         outcomes = Outcomes(
             around.redactor, journal.blobs, Schemas(), state.graph.plan.limits.output_bytes_max
@@ -331,7 +333,7 @@ class RunLoop:
             return replace(request, at=self.clock.now(), text=self.around.redactor.text(request.text))
         return replace(request, at=self.clock.now())
 
-    def _context(self, command: StartCall, step: Step) -> Context:
+    def _context(self, command: StartCall, step: Step, timeout_s: float | None) -> Context:
         return CallContext(
             self.state.run_id,
             command,
@@ -340,6 +342,8 @@ class RunLoop:
             self.evaluations,
             self.templates,
             self._child,
+            self.gates,
+            timeout_s,
         )
 
 

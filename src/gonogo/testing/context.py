@@ -14,10 +14,23 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec.structs import replace
+
+from gonogo.gate.gate import Gate
+from gonogo.gate.policy import Bounds, Policy, Timers
 from gonogo.provider import Call, ChildResult, Provider, Result
+from gonogo.testing.waits import SkippingClock
 
 Evaluate = Callable[[str, str, Mapping[str, Any]], Result]
 Render = Callable[[str, Mapping[str, Any]], str]
+
+
+ONCE = Policy(
+    bounds=Bounds(attempts_per_target=1, attempts_max=1, deadline_s=3600.0),
+    timers=Timers(attempt_s=3600.0),
+    breaker=None,
+)
+"""What a host gives a call that nobody says anything about."""
 
 
 def _no_sandbox(source: str, kind: str, names: Mapping[str, Any]) -> Result:
@@ -35,7 +48,8 @@ class ScriptedContext:
     """Answers as told and notes what was asked of it.
 
     `answers` and `children` are handed out in order; an answer None means that nobody is there. `logged`
-    holds (level, text), `shown` the lines of progress, `prompts` and `child_calls` what was asked.
+    holds (level, text), `shown` the lines of progress, `prompts` and `child_calls` what was asked. `policy` is what the
+    workflow says of the step's calls; `gates` are those handed out. Their `clock` skips waits and notes them.
     """
 
     answers: Iterable[str | None] = ()
@@ -43,10 +57,13 @@ class ScriptedContext:
     evaluate_with: Evaluate = _no_sandbox
     render_with: Render = _no_renderer
     working_directory: str = field(default_factory=os.getcwd)
+    policy: Policy | None = None
+    clock: SkippingClock = field(default_factory=SkippingClock)
     logged: list[tuple[str, str]] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     child_calls: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
+    gates: list[Gate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.answers = iter(self.answers)
@@ -72,6 +89,14 @@ class ScriptedContext:
         """The next of `answers`; None when they have run out."""
         self.prompts.append(prompt)
         return next(iter(self.answers), None)
+
+    def gate(self, default: Policy | None = None) -> Gate:
+        """A gate of `policy`, else of `default`, else of one attempt; its ids, and so its jitter, repeat."""
+        policy = self.policy or default or ONCE
+        if self.policy is not None and self.policy.targets == Policy().targets and default is not None:
+            policy = replace(policy, targets=default.targets)
+        self.gates.append(Gate(policy, clock=self.clock, seed=f"gate-{len(self.gates)}"))
+        return self.gates[-1]
 
     async def run_child(
         self,

@@ -1,0 +1,203 @@
+"""The gates of a run's calls: which policy a step goes by, and what its calls share with those beside and above them.
+
+A step's `reliability` is a policy or the name of one; without it the workflow's `default` holds; without that, what
+the step type wants; without that, one attempt and no breaker. The gate's modules are imported when a call asks for one.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from gonogo.core.commands import StartCall
+from gonogo.core.plan import Plan, Step
+from gonogo.core.state import State
+from gonogo.core.values import names_for
+from gonogo.expressions.results import Failure
+
+if TYPE_CHECKING:
+    from gonogo.gate.budgets import Purse, RetryShare
+    from gonogo.gate.gate import Gate
+    from gonogo.gate.policy import Policy
+    from gonogo.gate.rules import Answer
+    from gonogo.gate.stores import Store
+    from gonogo.hosts.base import Surroundings
+    from gonogo.hosts.evaluation import Evaluations
+
+DEFAULT = "default"
+"""The named policy for steps that name none."""
+DEADLINE_S_MAX = 7 * 86_400.0
+"""A call without any limit of its own ends then (law 2)."""
+
+
+class Outbound:
+    """What all gates of a run and of the runs beneath it share: the share of retries, and breakers' records.
+
+    Records are kept in `folder`, where other processes find them; without one they end with the run.
+    """
+
+    __slots__ = ("_retries", "_store", "folder", "trouble")
+
+    def __init__(self, folder: str | None = None) -> None:
+        self.folder = folder
+        self.trouble: str | None = None
+        self._retries: RetryShare | None = None
+        self._store: Store | None = None
+
+    def retries(self) -> RetryShare:
+        """How many of the calls may be retries."""
+        if self._retries is None:
+            from gonogo.gate.budgets import RetryShare
+
+            self._retries = RetryShare()
+        return self._retries
+
+    def store(self) -> Store:
+        """Where breakers' records are. A folder that can't be made costs no call; `trouble` says so."""
+        if self._store is None:
+            from gonogo.gate.stores import FileStore, MemoryStore, StoreTrouble
+
+            try:
+                self._store = MemoryStore() if self.folder is None else FileStore(self.folder)
+            except StoreTrouble as trouble:
+                self.trouble = str(trouble)
+                self._store = MemoryStore()
+        return self._store
+
+
+class Gates:
+    """Makes the gates of one run."""
+
+    __slots__ = ("_around", "_evaluations", "_policies", "_purse", "_state")
+
+    def __init__(self, state: State, around: Surroundings, evaluations: Evaluations) -> None:
+        self._state = state
+        self._around = around
+        self._evaluations = evaluations
+        self._policies: dict[str, Policy] = {}
+        self._purse: Purse | None = None
+
+    def of(
+        self,
+        command: StartCall,
+        timeout_s: float | None,
+        default: Policy | None,
+        tell: Callable[[str], None],
+    ) -> Gate:
+        """The gate of a call, which may take `timeout_s`; `tell` hears of waits and switches. Raises ConfigError."""
+        from gonogo.gate.gate import Gate
+
+        step = self._state.graph.steps[command.step]
+        outbound = self._around.outbound
+        gate = Gate(
+            within(self._policy(step, default), timeout_s),
+            store=outbound.store(),
+            retries=outbound.retries(),
+            purse=self.purse(),
+            evaluate=self._evaluator(command),
+            redact=self._around.redactor.text,
+            watch=_watch(tell),
+            seed=f"{command.intent}/{command.attempt}",
+        )
+        if outbound.trouble is not None:
+            tell(f"breakers aren't kept: {outbound.trouble}")
+            outbound.trouble = None
+        return gate
+
+    def purse(self) -> Purse | None:
+        """What is left of the run's budget of tokens and money, within that of the run above; None without budgets."""
+        budget, spent = self._state.graph.plan.budget, self._state.spent
+        if budget.tokens is None and budget.money is None:
+            return self._around.purse
+        if self._purse is None:
+            from gonogo.gate.budgets import Purse
+
+            self._purse = Purse(
+                tokens_max=None if budget.tokens is None else max(budget.tokens - spent.tokens, 0),
+                cost_usd_max=None if budget.money is None else max(budget.money - spent.money, 0.0),
+                parent=self._around.purse,
+            )
+        return self._purse
+
+    def _policy(self, step: Step, default: Policy | None) -> Policy:
+        data = policy_data(self._state.graph.plan, step)
+        if data is None:
+            return default if default is not None else once()
+        policy = self._policies.get(step.name)
+        if policy is None:
+            from gonogo.gate.reading import policy_of
+
+            policy = self._policies[step.name] = policy_of(data)
+        # What is called is known to the step type, unless the policy names it.
+        return policy if "targets" in data or default is None else replace(policy, targets=default.targets)
+
+    def _evaluator(self, command: StartCall) -> Callable[[str, Mapping[str, Any]], Awaitable[Answer]]:
+        """Judges a rule's text in the run's sandbox: it sees the call, then what the step's own expressions see."""
+        from gonogo.expressions.analyse import analyse
+        from gonogo.gate.rules import Answer
+        from gonogo.gate.scopes import read_along
+
+        async def evaluate(text: str, scope: Mapping[str, Any]) -> Answer:
+            names = ChainMap(dict(scope), names_for(self._state, command.step, command.scope))  # type: ignore[arg-type]
+            result = await self._evaluations.evaluate(text, "condition", names, None)
+            if isinstance(result, Failure):
+                return Answer(error=result.message)
+            paths = (".".join(map(str, path)) for path in analyse(text).paths)
+            seen = tuple(sorted({path for path in paths if path.partition(".")[0] in scope}))
+            return Answer(bool(result.value), read_along(scope, seen))
+
+        return evaluate
+
+
+def once() -> Policy:
+    """One attempt, no breaker: what a call does that nobody says anything about."""
+    from gonogo.gate.policy import Bounds, Policy, Timers
+
+    return Policy(
+        bounds=Bounds(attempts_per_target=1, attempts_max=1, deadline_s=DEADLINE_S_MAX),
+        timers=Timers(attempt_s=DEADLINE_S_MAX),
+        breaker=None,
+    )
+
+
+def within(policy: Policy, timeout_s: float | None) -> Policy:
+    """The policy under a step's limit of time."""
+    if timeout_s is None or timeout_s >= policy.bounds.deadline_s:
+        return policy
+    return replace(policy, bounds=replace(policy.bounds, deadline_s=timeout_s))
+
+
+def policy_data(plan: Plan, step: Step) -> Mapping[str, Any] | None:
+    """What the workflow says about a step's calls; None when it says nothing."""
+    chosen = step.reliability
+    if isinstance(chosen, str):
+        found: Mapping[str, Any] = plan.reliability[chosen]
+        return found
+    if chosen is not None:
+        given: Mapping[str, Any] = chosen
+        return given
+    return plan.reliability.get(DEFAULT)
+
+
+def deadline_s(plan: Plan, step: Step) -> float | None:
+    """How long the calls of a step may take by its policy; None when the workflow gives it none."""
+    data = policy_data(plan, step)
+    if data is None:
+        return None
+    from gonogo.gate.reading import policy_of
+
+    return policy_of(data).bounds.deadline_s
+
+
+def _watch(tell: Callable[[str], None]) -> Callable[[str, Any], None]:
+    """Says live what a call waits for and where it goes."""
+    from gonogo.gate.decisions import TargetSwitched, WaitStarted
+
+    def watch(call_id: str, decision: Any) -> None:
+        if isinstance(decision, WaitStarted | TargetSwitched):
+            tell(decision.sentence())
+
+    return watch

@@ -1,0 +1,66 @@
+"""What step types that call out through a gate have in common: the record in `meta`, and a GateError as their fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gonogo.core.faults import Fault, FaultClass
+from gonogo.gate.failures import CircuitOpen, DeadlineExceeded, Exhausted, GateError
+from gonogo.gate.record import CallRecord
+from gonogo.gate.summary import summary, usage
+from gonogo.provider import Call, Effect, Failed
+from gonogo.providers._faults import fault
+
+_TRANSIENT = frozenset(
+    "timeout-connect timeout-first-token timeout-idle timeout-total network server-5xx overloaded rate-limit"
+    " truncated-stream malformed-stream circuit-open empty-response".split()
+)
+"""Kinds that another attempt of the step, later, may get past (gate/taxonomy.py)."""
+
+
+def meta_of(record: CallRecord) -> dict[str, Any]:
+    """`gate`: the record in short; `usage`: tokens and cost, if anybody told, which the run's budget counts."""
+    used = usage(record)
+    return {"gate": summary(record), "usage": used} if used else {"gate": summary(record)}
+
+
+def meta_of_error(error: GateError) -> dict[str, Any]:
+    """As `meta_of`, of a call that failed."""
+    return meta_of(error.record) if error.record is not None else {}
+
+
+def fault_class(error: GateError) -> FaultClass:
+    """Transient when another attempt of the step could help: it failed in passing, or out of time or by a breaker."""
+    if isinstance(error, CircuitOpen | DeadlineExceeded):
+        return "transient"
+    last = error.attempts[-1].failure if error.attempts else None
+    passing = last is not None and last.kind in _TRANSIENT
+    return (
+        "transient" if passing and (isinstance(error, Exhausted) or error.kind in _TRANSIENT) else "logical"
+    )
+
+
+def effect_of(error: GateError) -> Effect:
+    """What the call did outside. An answer that failed for what it said was given all the same."""
+    return error.effect
+
+
+def fault_of(call: Call, rule: str, error: GateError) -> Fault:
+    """The fault of a call that its gate gave up; `gate.<kind>`."""
+    return fault(
+        call,
+        f"gate.{error.kind or 'failed'}",
+        rule,
+        error.message,
+        fault_class=fault_class(error),
+        cause=error.kind or None,
+        retry_after_s=error.retry_after_s,
+    )
+
+
+def failed(call: Call, rule: str, error: GateError, output: Any = None) -> Failed:
+    """The outcome of a call that its gate gave up; `output` may hold what is known."""
+    given = {"error": True, "message": error.message} if output is None else output
+    return Failed(
+        fault_of(call, rule, error), output=given, meta=meta_of_error(error), effect=effect_of(error)
+    )
