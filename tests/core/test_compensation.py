@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec import UNSET
-from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
 from tests.core.test_fault_events import told
 
 from gonogo.core import decisions as d
@@ -160,3 +160,83 @@ def test_the_state_folds_back_in_the_middle_of_it(stop_after: int) -> None:
     del script.records[stop_after:]
     folded = script.folded()
     assert len(folded.undoable) + (folded.undoing is not None) + len(folded.undone) <= 2
+
+
+# --- when, and in which words
+
+
+def test_semantics_20_a_second_cancel_leaves_the_rest_as_it_is() -> None:
+    """Semantics 5 and 20: whoever cancels twice wants the end now."""
+    one = booking(compensate_on=("no_go", "cancelled"))
+    script = Script(one, calls={"last": Parks(), "refund": Never()})
+    script.tell(e.CancelAsked(by="me"))
+    assert script.started == ["book", "pay", "last", "refund"]
+    script.tell(e.CancelAsked(by="me"))
+    assert script.state.stopping == "cancelled_hard"
+    assert "unbook" not in script.started
+    assert script.verdict == "NO-GO"
+
+
+@pytest.mark.parametrize(
+    ("reasons", "after_a_failure", "after_a_halt"),
+    [(("no_go",), ["refund", "unbook"], []), (("halted",), [], ["refund", "unbook"]), ((), [], [])],
+)
+def test_semantics_20_the_workflow_says_which_ends_are_undone(
+    reasons: tuple[str, ...], after_a_failure: list[str], after_a_halt: list[str]
+) -> None:
+    """Semantics 20: `compensate_on` names the ends."""
+    failed = Script(booking(compensate_on=reasons), calls={"last": LOGICAL})
+    halt = {"conditions": [{"name": "stop", "when": "yes", "halt": True}]}
+    halted = Script(booking(last=halt, compensate_on=reasons))
+    assert (failed.started[3:], halted.started[3:]) == (after_a_failure, after_a_halt)
+
+
+def test_G_16_faults_still_open_end_before_anything_is_undone() -> None:
+    """G16: the end of each fault comes before `compensated`."""
+    last = {"on_fail": block(run=["mend"])}
+    script = Script(booking(step("mend"), last=last), calls={"last": LOGICAL})
+    assert told(script) == [
+        "detected",
+        "recovery.attempted",
+        "recovery.failed",
+        "compensated",
+        "compensated",
+    ]
+    assert script.state.open_faults == {}
+
+
+def test_G_16_compensated_says_by_what_and_which_run_was_undone() -> None:
+    """G16: an undoing that failed compensates nothing."""
+    script = Script(booking(), calls={"last": LOGICAL, "refund": LOGICAL})
+    compensated = [one for one in script.decided(d.FaultEvent) if one.event == "compensated"]
+    assert [(one.step, one.fault, one.detail) for one in compensated] == [
+        ("book", 2, {"by": "unbook", "execution": 1})
+    ]
+
+
+def test_semantics_20_undoing_is_a_route_of_its_own_wave() -> None:
+    """Journal: trigger, action and wave tell what an undoing is."""
+    script = Script(booking(), calls={"last": LOGICAL})
+    routes = [(one.trigger, one.action, one.target, one.wave) for one in script.decided(d.Routed)]
+    assert routes == [("compensate", "compensate", "refund", 1), ("compensate", "compensate", "unbook", 2)]
+
+
+def test_semantics_20_an_undoing_runs_more_often_than_max_runs_allows_anything_else() -> None:
+    """Semantics 20: its reserve is one run for each success."""
+    twice = iter([True, False])
+    script = Script(
+        plan(
+            step("book", compensate="unbook", on_success=block(when=[("again", "book")])),
+            step("last", "book"),
+            step("unbook", max_runs=1),
+        ),
+        calls={"last": LOGICAL},
+        answers={"again": lambda _: next(twice)},
+    )
+    assert script.started.count("unbook") == 2
+
+
+def test_semantics_20_undoing_has_calls_when_the_run_has_none_left() -> None:
+    """Semantics 20: also where the budget was just enough for what failed."""
+    script = Script(booking(budget=Budget(calls=3)), calls={"last": LOGICAL})
+    assert script.started == ["book", "pay", "last", "refund", "unbook"]

@@ -6,8 +6,9 @@ import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
 from tests.core.test_fault_events import told
 
+from gonogo.core import decisions as d
 from gonogo.core import events as e
-from gonogo.core.plan import Retry
+from gonogo.core.plan import Budget, Retry
 
 
 def retried(exhausted: str, **keys: object) -> Retry:
@@ -73,7 +74,83 @@ def test_C_9_R11_other_words_leave_it_waiting() -> None:
     assert held().tell(e.AnswerGiven(step="a", text="perhaps", by="me")).verdict == "HOLD"
 
 
+def test_C_9_R11_a_last_failure_of_another_class_is_not_exhausted() -> None:
+    """C.9 R11: another retry would not be worth it, so it isn't missed."""
+    script = Script(
+        plan(step("a", on_fail=block(retry=retried("continue")))),
+        calls={"a": lambda command: TRANSIENT if command.attempt == 1 else LOGICAL},
+    )
+    assert (script.started, script.outcome("a")) == (["a", "a"], "failed")
+
+
+def test_C_9_R11_retries_that_the_run_has_no_budget_for_are_not_exhausted() -> None:
+    """C.9 R11, semantics 23: a breach is no choice of the author's."""
+    script = Script(
+        plan(step("a", on_fail=block(retry=retried("continue"))), budget=Budget(retries=0)),
+        calls={"a": TRANSIENT},
+    )
+    assert (script.started, script.outcome("a")) == (["a"], "failed")
+
+
+def test_C_9_R11_the_person_is_told_what_failed_and_what_may_be_said() -> None:
+    """C.9 R11: the question names the step, the failure and the choices."""
+    hold = held().node("a").hold
+    assert hold is not None
+    assert hold.prompt == "a has used up its retries: try again. retry, accept, fail?"
+    assert hold.details == {"choices": ["retry", "accept", "fail"]}
+
+
+def test_C_9_R11_a_choice_is_recorded_and_a_retry_by_hand_is_at_once() -> None:
+    """C.9 R11, law 1: who chose what; the retry is numbered on, with a timer of its own."""
+    script = held().tell(e.AnswerGiven(step="a", text="retry", by="me"))
+    assert script.decided(d.Chosen) == [d.Chosen("a", "", "retry", "me")]
+    first, second = script.decided(d.Retrying)
+    assert (second.retry, second.delay_s, second.timer, second.due_s) == (2, 0.0, first.timer + 1, script.now)
+
+
+@pytest.mark.parametrize(("by", "reason"), [("me", "accept by me"), ("", "accept by a person")])
+def test_C_9_R11_the_outcome_says_who_chose_it(by: str, reason: str) -> None:
+    """C.9 R11: the failure and its issues stay what they were."""
+    script = held().tell(e.AnswerGiven(step="a", text="accept", by=by))
+    assert (script.node("a").reason, script.rules("a")) == (reason, ["test/transient"])
+    assert script.node("a").fault == TRANSIENT
+
+
 # --- escalation
+
+
+def test_G_27_nobody_is_told_of_a_step_that_passed() -> None:
+    """G27: though another block of it has spoken."""
+    script = Script(
+        plan(step("a", on_success=block(run=["b"]), on_fail=block(escalate="page")), step("b"), step("page"))
+    )
+    assert script.started == ["a", "b"]
+
+
+def test_G_27_it_is_told_once_in_a_run() -> None:
+    """G27: once per step, scope and run, however often it fails."""
+    once = iter([True, False])
+    script = Script(
+        plan(step("a", on_fail=block(escalate="page")), step("page", on_success=block(when=[("once", "a")]))),
+        calls={"a": LOGICAL},
+        answers={"once": lambda _: next(once)},
+    )
+    assert script.started == ["a", "page", "a"]
+
+
+def test_G_27_who_is_told_sees_what_failed() -> None:
+    """G27: step, scope, attempts, kind, class and message."""
+    script = Script(
+        plan(step("a", on_fail=block(escalate="page", retry=Retry(1))), step("page")), calls={"a": TRANSIENT}
+    )
+    assert script.node("page").arguments == {
+        "step": "a",
+        "scope": "",
+        "attempts": 2,
+        "kind": "test.transient",
+        "class": "transient",
+        "message": "try again",
+    }
 
 
 @pytest.mark.parametrize(
