@@ -53,8 +53,10 @@ def test_validate_tells_all_problems_with_their_places(gonogo: Gonogo, tmp_path:
 def test_validate_shows_what_a_file_comes_to(gonogo: Gonogo, tmp_path: Path) -> None:
     """What it extends merged in, expressions as text; strict turns warnings into errors."""
     write(tmp_path, "a: {type: noop, if: 'filesCount > 0'}", name="base.yaml")
-    write(tmp_path, "a: {type: noop, assume: 'true'}", top="extends: base.yaml\n")
+    step = "a: {type: noop, assume: 'true', on_init: {run_js: '[]'}}"
+    write(tmp_path, step, top="extends: base.yaml\n")
     shown = gonogo("validate", "--show")
+    assert json.loads(shown.out)["steps"]["a"]["on_init_js"] == "[]"
     assert json.loads(shown.out)["steps"]["a"]["if_condition"] == "filesCount > 0"
     assert json.loads(shown.out)["steps"]["a"]["assume"] == ["true"]
     assert gonogo("validate", "--show", "--format", "json").json["effective"]["steps"]["a"]["assume"] == [
@@ -69,6 +71,46 @@ def test_validate_strict_refuses_what_is_only_a_warning(gonogo: Gonogo, tmp_path
     assert usual.code == 0
     assert "1 warning" in usual.out
     assert gonogo("validate", "--safety", "strict").code == 2
+
+
+def test_G_4_the_safety_of_the_command_line_wins(gonogo: Gonogo, tmp_path: Path) -> None:
+    """G4: off lifts the cap of retries, in validate and run; strict refuses what is only a warning."""
+    write(tmp_path, "a: {type: noop, criticality: policy, fail_if: 'false', on_fail: {retry: {max: 5}}}")
+    assert "retry.max 5 is cut to 2" in gonogo("validate").err
+    assert gonogo("validate", "--safety", "off").err == ""
+    assert gonogo("run", "--safety", "strict").code == 2
+    write(
+        tmp_path, "a: {type: noop, criticality: policy, on_fail: {retry: {max: 5}}}", top="safety: strict\n"
+    )
+    shown = gonogo("validate", "--safety", "off", "--show").out
+    assert json.loads(shown)["steps"]["a"]["on_fail"]["retry"]["max"] == 5
+
+
+def test_A_5_plan_tells_where_the_criticality_comes_from(gonogo: Gonogo, tmp_path: Path) -> None:
+    """A.5, G6, G12: written, by tag or inferred; and what undoes a step."""
+    write(
+        tmp_path,
+        """
+a: {type: noop, criticality: policy, compensate: back}
+b: {type: noop, tags: [internal], assume: 'true'}
+c: {type: noop, forEach: true}
+back: {type: noop}
+""",
+    )
+    said = " ".join(gonogo("plan").out.split())
+    assert "noop, policy, undone by back" in said
+    assert "internal (tag)" in said
+    assert "internal (inferred)" in said
+    found = gonogo("plan", "--format", "json").json["steps"]
+    assert [found[name]["criticality_source"] for name in "abc"] == ["explicit", "tag", "inferred"]
+
+
+def test_E_10_an_input_that_is_not_declared_is_refused(gonogo: Gonogo, tmp_path: Path) -> None:
+    """E.10 R1: with the one that was probably meant; nothing ran."""
+    write(tmp_path, "a: {type: noop}", top="inputs: [{name: label, required: false}]\n")
+    ended = gonogo("run", "-i", "lable=1")
+    assert (ended.code, "did you mean label?" in ended.err) == (2, True)
+    assert gonogo("run", "-i", "label=1").code == 0
 
 
 def test_without_a_file_the_verbs_say_how_to_begin(gonogo: Gonogo) -> None:

@@ -16,6 +16,7 @@ _ONE = frozenset(
         "when",
         "run_js",
         "goto_js",
+        "on_init_js",
         "idempotency_key",
         "expression",
         "value",
