@@ -54,3 +54,12 @@ def test_C_10_R5_a_step_that_others_run_may_get_their_items(warn: Any, block: st
     """C.10 R5: one run per item of the step that runs it."""
     text = f"steps: {{list: {{type: noop, forEach: true, on_success: {{{block}}}}}, a: {{type: noop, fanout: map}}}}"
     assert warn(text) == ()
+
+
+@pytest.mark.parametrize(("key", "codes"), [("post", ["idempotency_key.same"]), ("'post-{{ item.id }}'", [])])
+def test_G_12_a_key_tells_items_apart(warn: Any, key: str, codes: list[str]) -> None:
+    """G12: a call whose key was used before isn't made."""
+    step = f"{{type: noop, mutates: true, criticality: info, idempotency_key: {key}"
+    text = f"steps: {{list: {{type: noop, forEach: true}}, a: {step}, fanout: map, depends_on: list}}}}"
+    assert [problem.code for problem in warn(text)] == codes
+    assert warn(f"steps: {{a: {step}}}}}") == ()

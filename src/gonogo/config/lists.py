@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gonogo.config.collect import Collector
 from gonogo.config.drafts import Draft
 from gonogo.config.order import Order
+from gonogo.config.templates import is_template
 from gonogo.core.plan import Block, Step
 
 
@@ -44,6 +45,9 @@ def with_concurrency(
 def check_lists(order: Order, drafts: dict[str, Draft], found: dict[str, str], notes: Collector) -> None:
     """Report fan-outs and concurrency without a list. A step that others run may get the items of theirs."""
     run_by_others = _run_by_others(order)
+    for name in found:
+        if name in drafts:
+            _check_key(drafts[name], notes)
     for name, draft in drafts.items():
         if name in found or run_by_others is None or name in run_by_others:
             continue
@@ -56,6 +60,16 @@ def check_lists(order: Order, drafts: dict[str, Draft], found: dict[str, str], n
             key = next(key for key in ("forEach_concurrency", "concurrency") if draft.written(key))
             message = "this step has no list and runs once"
             notes.warn("key.idle", message, (*draft.path, key), "remove it")
+
+
+def _check_key(draft: Draft, notes: Collector) -> None:
+    """A call whose key was used before isn't made (G12): a key without a template is the same for all items."""
+    key = draft.engine.idempotency_key
+    if key is not None and not is_template(key):
+        message = "every item has this key, so only the first one is called"
+        notes.warn(
+            "idempotency_key.same", message, (*draft.path, "idempotency_key"), "put {{ item }} into it"
+        )
 
 
 def _run_by_others(order: Order) -> frozenset[str] | None:
