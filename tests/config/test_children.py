@@ -111,6 +111,23 @@ steps:
     ]
 
 
+def test_A_4_a_workflow_that_is_run_by_a_block_may_be_overridden_and_mapped(problems_of: Any) -> None:
+    """A.4: `overrides` and `output_mapping` of a run item, checked like those of a step, and for workflows only."""
+    item = "{workflow: child, with: {size: 1}, overrides: {%s: {}}, output_mapping: {x: %s}}"
+    text = "version: '1.0'\nimports: [child.yaml]\nsteps: {a: {type: noop, on_init: {run: [%s]}}, b: {type: noop}}"
+    found = [
+        problem.code
+        for problem in problems_of(text % (item % ("sum", "total")))
+        if problem.severity == "error"
+    ]
+    assert found == []
+    assert [each.code for each in problems_of(text % (item % ("sun", "totl")))] == [
+        "workflow.step",
+        "workflow.output",
+    ]
+    assert [each.code for each in problems_of(text % "{step: b, overrides: {}}")] == ["value.invalid"]
+
+
 def test_E_10_a_workflow_that_declares_nothing_takes_anything_and_gives_its_steps(problems_of: Any) -> None:
     """E.10 R1: inputs as they come; outputs are those of its steps."""
     child = "version: '1.0'\nid: child\nsteps: {sum: {type: noop}}"

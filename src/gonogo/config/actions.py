@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from gonogo.config import templates
-from gonogo.config.children import check_inputs
+from gonogo.config.children import check_inputs, check_names
 from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.criticality import CRITICAL, changes_outside
 from gonogo.config.drafts import Draft
@@ -145,8 +145,13 @@ class Actions(Struct):
         workflow_exists(workflow, (*path, "workflow"), self.workflows, self.notes)
         if workflow in self.workflows:
             check_inputs(self.workflows[workflow], item.with_, (*path, "with"), self.notes)
+            check_names(self.workflows[workflow], item.overrides, item.output_mapping, path, self.notes)
         arguments = {key: {"expression": f"args[{_quoted(key)}]"} for key in sorted(item.with_)}
-        config: dict[str, Any] = {"workflow": workflow, **({"args": arguments} if arguments else {})}
+        said = {"args": arguments, "overrides": item.overrides, "output_mapping": item.output_mapping}
+        config: dict[str, Any] = {
+            "workflow": workflow,
+            **{key: value for key, value in said.items() if value},
+        }
         base = name = f"workflow:{workflow}"
         count = 1
         while (name in self.names) or (name in self.hidden and self.hidden[name].config != config):

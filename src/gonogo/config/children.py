@@ -26,11 +26,8 @@ def check_child(draft: Draft, workflows: Mapping[str, Plan], notes: Collector) -
     key = "workflow_inputs" if draft.written("workflow_inputs") else "args"
     given = draft.config.get(key)
     check_inputs(plan, given if isinstance(given, Mapping) else {}, (*draft.path, key), notes)
-    _check_names(draft, "output_mapping", _first_names(draft, plan), set(_outputs(plan)), "output", notes)
-    for key in ("overrides", "workflow_overrides"):
-        said = draft.config.get(key)
-        names = {name: name for name in said} if isinstance(said, Mapping) else {}
-        _check_names(draft, key, names, set(plan.steps), "step", notes)
+    overrides = draft.config.get("overrides") or draft.config.get("workflow_overrides")
+    check_names(plan, overrides, draft.config.get("output_mapping"), draft.path, notes)
 
 
 def check_inputs(plan: Plan, given: Mapping[str, Any], path: Path, notes: Collector) -> None:
@@ -49,6 +46,20 @@ def check_inputs(plan: Plan, given: Mapping[str, Any], path: Path, notes: Collec
             notes.error("workflow.input", message, path, f"add {name}: under {path[-1]}")
 
 
+def check_names(plan: Plan, overrides: Any, output_mapping: Any, path: Path, notes: Collector) -> None:
+    """Report steps and outputs that the workflow doesn't have; a path with dots reaches inside an output."""
+    for name in overrides if isinstance(overrides, Mapping) else ():
+        if name not in plan.steps:
+            message = f"the workflow has no step {shown(name)}"
+            notes.error("workflow.step", message, (*path, "overrides", name), _advice(name, plan.steps))
+    known = _outputs(plan)
+    for own, said in output_mapping.items() if isinstance(output_mapping, Mapping) else ():
+        name = said.split(".")[0] if isinstance(said, str) else None
+        if name is not None and said not in known and name not in known:
+            message = f"the workflow has no output {shown(name)}"
+            notes.error("workflow.output", message, (*path, "output_mapping", own), _advice(name, known))
+
+
 def _check_value(name: str, schema: Any, value: Any, path: Path, notes: Collector) -> None:
     """A value that is known now: no template, nothing that is computed."""
     computed = is_template(value) or (isinstance(value, Mapping) and value.keys() == {"expression"})
@@ -62,25 +73,6 @@ def _check_value(name: str, schema: Any, value: Any, path: Path, notes: Collecto
 def _outputs(plan: Plan) -> list[str]:
     """The names of what a workflow gives: its declared outputs, else its steps."""
     return [output["name"] for output in plan.outputs] or list(plan.steps)
-
-
-def _first_names(draft: Draft, plan: Plan) -> dict[str, str]:
-    """The outputs that a mapping reads, by its own names; a path with dots reaches inside one."""
-    said = draft.config.get("output_mapping")
-    known = set(_outputs(plan))
-    texts = (
-        {name: text for name, text in said.items() if isinstance(text, str)} if isinstance(said, dict) else {}
-    )
-    return {name: text if text in known else text.split(".")[0] for name, text in texts.items()}
-
-
-def _check_names(
-    draft: Draft, key: str, names: Mapping[str, str], known: set[str], kind: str, notes: Collector
-) -> None:
-    for own, name in names.items():
-        if name not in known:
-            message = f"the workflow has no {kind} {shown(name)}"
-            notes.error(f"workflow.{kind}", message, (*draft.path, key, own), _advice(name, known))
 
 
 def _advice(name: str, known: Iterable[str]) -> str:

@@ -21,9 +21,18 @@ class RunItem(Noun, frozen=True, kw_only=True):
         name="with", default={}
     )
 
+    overrides: Annotated[
+        dict[str, Any] | None, Meta(description="Keys to replace in the workflow's steps, by step.")
+    ] = None
+    output_mapping: Annotated[
+        dict[str, str] | None, Meta(description="New names of the workflow's outputs: {name: output}.")
+    ] = None
+
     def __post_init__(self) -> None:
         if (self.step is None) == (self.workflow is None):
             raise ValueError("expected either step or workflow")
+        if self.workflow is None and (self.overrides is not None or self.output_mapping is not None):
+            raise ValueError("overrides and output_mapping are for a workflow")
 
 
 def _spelled_out(value: Any) -> Any:
