@@ -289,9 +289,10 @@ def _on_terminal(arguments: list[str], folder: Path) -> str:
     return said.decode("utf-8", "replace")
 
 
-def test_safe_mode_is_refused_rather_than_ignored(gonogo: Gonogo, tmp_path: Path) -> None:
-    """Deny what can't be kept: nothing of the workflow runs."""
+@pytest.mark.parametrize("name", ["table", "json", "markdown", "github"])
+def test_safe_mode_tells_every_call_it_withholds(gonogo: Gonogo, tmp_path: Path, name: str) -> None:
+    """G21: what mutates isn't called, and each format says what it would have been given."""
     path = write(tmp_path, "a:\n  type: command\n  mutates: true\n  exec: touch hit")
-    ended = gonogo("run", str(path), "--safe-mode")
-    assert (ended.code, (tmp_path / "hit").exists()) == (2, False)
-    assert "safe mode" in ended.err
+    ended = gonogo("run", str(path), "--safe-mode", "--format", name)
+    assert (ended.code, (tmp_path / "hit").exists()) == (0, False)
+    assert "touch hit" in ended.out
