@@ -296,7 +296,6 @@ def test_keys_outside_of_our_scope_are_noted(warn: Any) -> None:
     "key",
     [
         "on_init: {run_js: '[]'}",
-        "on_fail: {retry: {max: 1, count: separately}}",
     ],
 )
 def test_keys_that_do_not_act_yet_say_so(warn: Any, refuse: Any, key: str) -> None:

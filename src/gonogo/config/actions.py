@@ -183,6 +183,7 @@ class Actions(Struct):
             delay_s=delay,
             max_delay_s=backoff.max_delay if backoff else 60.0,
             jitter=backoff.jitter if backoff else 0.1,
+            separately=noun.retry.count == "separately",
             **self._exhausted(noun.retry, at),
         )
 

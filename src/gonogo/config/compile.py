@@ -20,6 +20,7 @@ from gonogo.config.expressions import CompileExpressions, Expressions, Use
 from gonogo.config.idle import check_idle
 from gonogo.config.json_schemas import schema_problem
 from gonogo.config.nodes import Mapping, find, plain
+from gonogo.config.reliability import Policies
 from gonogo.config.schema import top
 from gonogo.config.schema.base import Safety
 from gonogo.config.steps import StepCompiler, failure_conditions, not_yet
@@ -66,8 +67,10 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     expressions = Expressions(notes)
     names = frozenset(steps_node.entries)
     actions = Actions(notes, expressions, names, setting.workflows, setting.safety)
-    compiler = StepCompiler(notes, expressions, actions)
+    policies = Policies(document.reliability, expressions, notes)
+    compiler = StepCompiler(notes, expressions, actions, policies)
     steps = {name: compiler.compile(draft) for name, draft in drafts.items()}
+    policies.check_used()
     steps.update(actions.hidden)
     made = order.Order(steps)
     mapped = lists.sources(made)
@@ -140,6 +143,7 @@ def _plan(
         outputs=_outputs(document, expressions, notes),
         workflows=setting.workflows,
         memory=msgspec.structs.asdict(document.memory) if document.memory else {},
+        reliability=document.reliability,
     )
 
 

@@ -71,8 +71,11 @@ class Expressions:
     def _at(self, source: str, kind: str) -> int:
         return self._index.setdefault((source, kind), len(self._made))
 
-    def check(self, source: str, kind: Kind, use: Use) -> Reading | None:
-        """Report what is wrong with `source` without keeping it in the plan. None when it can't be read at all."""
+    def check(self, source: str, kind: Kind, use: Use, also: frozenset[str] = frozenset()) -> Reading | None:
+        """Report what is wrong with `source` without keeping it in the plan. None when it can't be read at all.
+
+        `also` are names that it sees beside the usual ones.
+        """
         try:
             reading = self._readings.get(source) or analyse(source)
         except ExpressionProblem as problem:
@@ -80,17 +83,17 @@ class Expressions:
             return None
         self._readings[source] = reading
         self._asked.setdefault((source, kind), []).append(use)
-        self._check_names(source, reading, use)
+        self._check_names(source, reading, use, also)
         self.uses.append((use, reading))
         return reading
 
-    def _check_names(self, source: str, reading: Reading, use: Use) -> None:
+    def _check_names(self, source: str, reading: Reading, use: Use, also: frozenset[str]) -> None:
         for name in unknown_names(reading):
             # Where the parser misses a name it puts an empty one; the syntax error says it better.
-            if not name or self._notes.only_counted():
+            if not name or name in also or self._notes.only_counted():
                 continue
             line, column = locate(source, name)
-            near = nearest(name, sorted(KNOWN_NAMES | HELPERS))
+            near = nearest(name, sorted(KNOWN_NAMES | HELPERS | also))
             hint = f"did you mean {near}?" if near else "outputs of steps are read as outputs.NAME"
             self._report("expression.name", f"unknown name {shown(name)}", use, line, column, hint)
 

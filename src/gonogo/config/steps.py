@@ -13,6 +13,7 @@ from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
 from gonogo.config.json_schemas import schema_problem
 from gonogo.config.nodes import Scalar, find, texts
+from gonogo.config.reliability import Policies
 from gonogo.config.schema.blocks import FailureCondition as ConditionNoun
 from gonogo.core.plan import Criticality, Edge, FailureCondition, Need, Step
 
@@ -26,10 +27,13 @@ _RUN_STATUS = frozenset(("always", "failure", "success"))
 class StepCompiler:
     """Turns drafts into steps; everything that is wrong goes to `notes`."""
 
-    def __init__(self, notes: Collector, expressions: Expressions, actions: Actions) -> None:
+    def __init__(
+        self, notes: Collector, expressions: Expressions, actions: Actions, policies: Policies
+    ) -> None:
         self._notes = notes
         self._expressions = expressions
         self._actions = actions
+        self._policies = policies
 
     def compile(self, draft: Draft) -> Step:
         """The step of a draft."""
@@ -70,7 +74,7 @@ class StepCompiler:
             concurrency=engine.for_each_concurrency or 1,
             on_init=on_init,
             on_init_js=on_init_js,
-            timeout_s=draft.provider.default_timeout_s if engine.timeout is None else engine.timeout,
+            timeout_s=self._timeout_s(draft),
             max_runs=engine.max_runs,
             start=engine.start,
             assume_mode=engine.assume_mode,
@@ -81,9 +85,19 @@ class StepCompiler:
             compensate=self._compensate(draft),
             secret_outputs=tuple(engine.secret_outputs),
             env=dict(engine.env),
+            reliability=engine.reliability,
             line=draft.line,
             **self._blocks(draft, criticality),
         )
+
+    def _timeout_s(self, draft: Draft) -> float | None:
+        """The step's own limit, else that of its policy if it calls out through the gate, else its type's."""
+        by_policy = self._policies.of_step(draft)
+        if draft.engine.timeout is not None:
+            return draft.engine.timeout
+        if draft.provider.gated and by_policy is not None:
+            return by_policy
+        return draft.provider.default_timeout_s
 
     def _blocks(self, draft: Draft, criticality: Criticality) -> dict[str, Any]:
         if draft.engine.on_finish is not None and not draft.engine.for_each:
@@ -223,10 +237,6 @@ class StepCompiler:
         for key, advice in _NOT_YET.items():
             if draft.written(key):
                 not_yet(key, (*draft.path, key), advice, self._notes)
-        block = draft.engine.on_fail
-        if block is not None and block.retry is not None and block.retry.count == "separately":
-            path = (*draft.path, "on_fail", "retry", "count")
-            not_yet("count: separately", path, "attempts inside a call count against max", self._notes)
 
 
 def not_yet(key: str, path: Path, advice: str, notes: Collector) -> None:

@@ -10,7 +10,7 @@ from msgspec import structs
 from gonogo.core import events as e
 from gonogo.core.commands import Ask
 from gonogo.core.memory import apply_operation
-from gonogo.core.state import Spent, State
+from gonogo.core.state import Node, Spent, State
 from gonogo.expressions.results import MemoryOp, Value
 
 
@@ -69,8 +69,27 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
         event = structs.replace(event, output=result)
     node.result = event
     node.effect = event.effect
-    if event.meta and "usage" in event.meta:
-        _spend(state.spent, event.meta["usage"])
+    if event.meta:
+        if "usage" in event.meta:
+            _spend(state.spent, event.meta["usage"])
+        if "gate" in event.meta:
+            _count_attempts(state, node, event.meta["gate"])
+
+
+def _count_attempts(state: State, node: Node, gate: Any) -> None:
+    """Further attempts within a call are retries of the run, and of the step unless counted apart (semantics.md 24).
+
+    A call of several requests (`calls`: a model that used tools) needs an attempt for each of them.
+    """
+    attempts = gate.get("attempts") if isinstance(gate, dict) else None
+    requests = gate.get("calls", 1) if isinstance(gate, dict) else 1
+    if not isinstance(attempts, list | tuple) or not isinstance(requests, int) or len(attempts) <= requests:
+        return
+    again = len(attempts) - max(requests, 1)
+    state.spent.retries += again
+    block = node.site.part.step.on_fail
+    if block is not None and block.retry is not None and not block.retry.separately:
+        node.retries += again
 
 
 def _spend(spent: Spent, usage: Any) -> None:

@@ -72,7 +72,8 @@ class Retry(Struct, frozen=True, omit_defaults=True):
     """At most `max` further attempts on faults whose class is in `on`. Delays in seconds (spec C.9).
 
     `exhausted`: what comes after the last one: the failure stands (fail) or is tolerated (continue), the run goes to
-    the step `exhausted_goto` (route), or a person decides (hold).
+    the step `exhausted_goto` (route), or a person decides (hold). Attempts within a call count against `max`, unless
+    they are counted `separately` (semantics.md 24).
     """
 
     max: int
@@ -83,6 +84,7 @@ class Retry(Struct, frozen=True, omit_defaults=True):
     jitter: float = 0.1
     exhausted: Literal["fail", "continue", "route", "hold"] = "fail"
     exhausted_goto: str | None = None
+    separately: bool = False
 
 
 class Block(Struct, frozen=True, omit_defaults=True):

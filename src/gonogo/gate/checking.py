@@ -30,10 +30,17 @@ _AT_LEAST_ONE = frozenset(
 
 def checked(policy: Policy, predicates: Container[str], *, evaluates: bool) -> Policy:
     """The policy itself. Raises ConfigError with every problem found."""
-    found = (*_problems(policy, predicates, evaluates=evaluates),)
+    found = problems(policy, predicates, evaluates=evaluates)
     if any(problem.severity == "error" for problem in found):
         raise ConfigError(found)
     return policy
+
+
+def problems(
+    policy: Policy, predicates: Container[str] = (), *, evaluates: bool = True
+) -> tuple[Problem, ...]:
+    """All that is wrong with a policy, and warnings; `evaluates`: texts of rules can be evaluated."""
+    return (*_problems(policy, predicates, evaluates=evaluates),)
 
 
 def _problems(policy: Policy, predicates: Container[str], *, evaluates: bool) -> Iterator[Problem]:

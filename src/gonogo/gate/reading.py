@@ -38,6 +38,8 @@ def policy_of(data: Mapping[str, Any]) -> Policy:
         raise ConfigError(problems)
     made: dict[str, Any] = {}
     for key, value in data.items():
+        if str(key).startswith("x-"):
+            continue
         try:
             made[key] = _value(key, value)
         except _Wrong as wrong:
@@ -109,7 +111,7 @@ def _unknown(data: Mapping[str, Any]) -> Iterator[Problem]:
 def _strangers(place: str, data: Mapping[str, Any], part: type[Struct]) -> Iterator[Problem]:
     known = [field.name for field in msgspec.structs.fields(part)]
     for key in data:
-        if key not in known:
+        if key not in known and not str(key).startswith("x-"):
             near = get_close_matches(str(key), known, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; there are: {', '.join(known)}"
-            yield Problem("policy.key", f"unknown key '{key}'{hint}", f"{place}{key}")
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+            yield Problem("policy.key", f"unknown key '{key}'", f"{place}{key}", suggestion=hint)

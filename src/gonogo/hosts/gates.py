@@ -124,15 +124,24 @@ class Gates:
 
     def _policy(self, step: Step, default: Policy | None) -> Policy:
         data = policy_data(self._state.graph.plan, step)
-        if data is None:
-            return default if default is not None else once()
-        policy = self._policies.get(step.name)
-        if policy is None:
+        policy = default if default is not None else once()
+        if data is not None:
+            said = self._said(step.name, data)
+            # What is called is known to the step type, unless the policy names it.
+            policy = said if "targets" in data else replace(said, targets=policy.targets)
+        if step.idempotency_key is not None:
+            # A key of the author's own is there because the far side honours it (semantics.md 16).
+            policy = replace(
+                policy, targets=tuple(replace(each, key_honoured=True) for each in policy.targets)
+            )
+        return policy
+
+    def _said(self, step: str, data: Mapping[str, Any]) -> Policy:
+        if step not in self._policies:
             from gonogo.gate.reading import policy_of
 
-            policy = self._policies[step.name] = policy_of(data)
-        # What is called is known to the step type, unless the policy names it.
-        return policy if "targets" in data or default is None else replace(policy, targets=default.targets)
+            self._policies[step] = policy_of(data)
+        return self._policies[step]
 
     def _evaluator(self, command: StartCall) -> Callable[[str, Mapping[str, Any]], Awaitable[Answer]]:
         """Judges a rule's text in the run's sandbox: it sees the call, then what the step's own expressions see."""
@@ -180,16 +189,6 @@ def policy_data(plan: Plan, step: Step) -> Mapping[str, Any] | None:
         given: Mapping[str, Any] = chosen
         return given
     return plan.reliability.get(DEFAULT)
-
-
-def deadline_s(plan: Plan, step: Step) -> float | None:
-    """How long the calls of a step may take by its policy; None when the workflow gives it none."""
-    data = policy_data(plan, step)
-    if data is None:
-        return None
-    from gonogo.gate.reading import policy_of
-
-    return policy_of(data).bounds.deadline_s
 
 
 def _watch(tell: Callable[[str], None]) -> Callable[[str, Any], None]:

@@ -20,7 +20,6 @@ from gonogo.core.values import names_for
 from gonogo.expressions.results import Failure, TemplateProblem
 from gonogo.hosts.environment import as_text, as_texts, refers
 from gonogo.hosts.filling import Filling, has_references, reads_data
-from gonogo.hosts.gates import deadline_s
 from gonogo.hosts.templates import Templates, has_tags
 from gonogo.hosts.withheld import withheld
 from gonogo.provider import Call, Provider
@@ -41,7 +40,7 @@ class Unprepared(Exception):  # noqa: N818 - the name says what happened
 class Card(NamedTuple):
     """What is the same for all calls of a step. `config` and `env` are None when they must be rendered each time.
 
-    Steps of one type and effects that say nothing share theirs. `timeout_s` is for a step that says none.
+    Steps of one type and effects that say nothing share theirs.
     """
 
     provider: Provider
@@ -50,7 +49,6 @@ class Card(NamedTuple):
     config: Any
     env: Mapping[str, str] | None
     raw_env: Mapping[str, str]
-    timeout_s: float | None = None
 
 
 class Prepared(NamedTuple):
@@ -117,7 +115,7 @@ class Preparation:
             config,
             env,
             names if provider.needs_names else _NOTHING,
-            step.timeout_s if step.timeout_s is not None else card.timeout_s,
+            step.timeout_s if step.timeout_s is not None else provider.default_timeout_s,
             step.for_each,
             card.templated,
             step.schema,
@@ -125,7 +123,7 @@ class Preparation:
         return Prepared(call, inputs, unset)
 
     def _new_card(self, step: Step) -> Card:
-        if not (step.config or step.env or self._overlay or self._state.graph.plan.env or step.reliability):
+        if not (step.config or step.env or self._overlay or self._state.graph.plan.env):
             return self._plain_card(step)
         provider = self._provider(step)
         rendered = {
@@ -140,13 +138,7 @@ class Preparation:
         plain = not any(refers(text) or has_tags(text) for text in texts.values())
         config = None if rendered or referring else _checked(step, provider, step.config)
         filled = frozenset(rendered | referring)
-        limit_s = self._limit_s(provider, step)
-        return Card(provider, templated, filled, config, texts if plain else None, texts, limit_s)
-
-    def _limit_s(self, provider: Provider, step: Step) -> float | None:
-        """How long a call may take where the step itself doesn't say: as its policy has it, else as its type does."""
-        by_policy = deadline_s(self._state.graph.plan, step) if provider.gated else None
-        return provider.default_timeout_s if by_policy is None else by_policy
+        return Card(provider, templated, filled, config, texts if plain else None, texts)
 
     def _provider(self, step: Step) -> Provider:
         try:
@@ -161,8 +153,7 @@ class Preparation:
         if card is None:
             provider = self._provider(step)
             config = _checked(step, provider, _NOTHING)
-            limit_s = self._limit_s(provider, step)
-            card = Card(provider, _NO_FIELDS, _NO_FIELDS, config, _NOTHING, _NOTHING, limit_s)
+            card = Card(provider, _NO_FIELDS, _NO_FIELDS, config, _NOTHING, _NOTHING)
             self._plain_cards[step.type, step.effects] = card
         return card
 

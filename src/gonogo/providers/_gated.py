@@ -19,9 +19,20 @@ _TRANSIENT = frozenset(
 
 
 def meta_of(record: CallRecord) -> dict[str, Any]:
-    """`gate`: the record in short; `usage`: tokens and cost, if anybody told, which the run's budget counts."""
+    """`gate`: the record in short; `usage`: tokens and cost, if anybody told, which the run's budget counts.
+
+    Empty for a call that may be made once, was, and told nothing of what it used.
+    """
     used = usage(record)
+    if not used and _says_nothing(record):
+        return {}
     return {"gate": summary(record), "usage": used} if used else {"gate": summary(record)}
+
+
+def _says_nothing(record: CallRecord) -> bool:
+    """A call that may be made once and worked: there is nothing to tell that the step's own record doesn't."""
+    once = record.policy.bounds.attempts_max == 1 and record.policy.breaker is None
+    return once and len(record.attempts) == 1 and not record.notes
 
 
 def meta_of_error(error: GateError) -> dict[str, Any]:

@@ -42,14 +42,18 @@ async def run(call: Call, context: Context) -> Outcome:
         from_data=call.from_data("url"),
         allow_private=config.allow_private,
     )
-    limits = _http.Limits(call.timeout_s or DEFAULT_TIMEOUT_S, body_bytes_max=config.max_response_bytes)
-    response = await _exchange.answered(call, _RULE, request, limits)
+    timeout_s = call.timeout_s or DEFAULT_TIMEOUT_S
+    limits = _http.Limits(timeout_s, body_bytes_max=config.max_response_bytes)
+    policy = _exchange.default_policy(config.url, timeout_s)
+    response, gated = await _exchange.answered(
+        call, context, _RULE, lambda attempt: request, limits, policy, "mutates"
+    )
     if isinstance(response, Failed):
         return response
     output = _exchange.read(response)
     comments = output.get("comments") if isinstance(output, dict) else None
     issues = as_issues(comments, "webhook") if comments and are_issues(comments) else ()
-    return Done(output, issues, _exchange.meta_of(response))
+    return Done(output, issues, {**_exchange.meta_of(response), **gated})
 
 
 PROVIDER = Provider(
@@ -61,6 +65,7 @@ PROVIDER = Provider(
     references=frozenset({"url", "body", "headers"}),
     default_timeout_s=DEFAULT_TIMEOUT_S,
     own_timeout=True,
+    gated=True,
     needs_names=False,
     summary="sends something to a URL (a webhook out)",
 )

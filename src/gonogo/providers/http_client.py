@@ -102,17 +102,29 @@ async def run(call: Call, context: Context) -> Outcome:
         request = _request(call)
     except _Refused as refused:
         return Failed(fault(call, refused.kind, _RULE, str(refused)))
-    limits = _http.Limits(call.timeout_s or DEFAULT_TIMEOUT_S, body_bytes_max=config.max_response_bytes)
-    response = await _exchange.answered(call, _RULE, request, limits)
+    response, gated = await _answered(call, context, request)
     if isinstance(response, Failed):
         return response
+    meta = {**_exchange.meta_of(response), **gated}
     if file is not None:
-        return await _written(call, file, response)
-    return await _read(call, context, response)
+        return await _written(call, file, response, meta)
+    return await _read(call, context, response, meta)
 
 
-async def _read(call: Call, context: Context, response: _http.Response) -> Outcome:
-    done = Done(_exchange.read(response), meta=_exchange.meta_of(response))
+async def _answered(
+    call: Call, context: Context, request: _http.Request
+) -> tuple[_http.Response | Failed, dict[str, Any]]:
+    config: Config = call.config
+    timeout_s = call.timeout_s or DEFAULT_TIMEOUT_S
+    limits = _http.Limits(timeout_s, body_bytes_max=config.max_response_bytes)
+    policy = _exchange.default_policy(request.url, timeout_s)
+    # The file is written once, whatever the gate does; only the request counts.
+    effects: Effects = "reads" if request.method in _exchange.SAFE_METHODS else "mutates"
+    return await _exchange.answered(call, context, _RULE, lambda attempt: request, limits, policy, effects)
+
+
+async def _read(call: Call, context: Context, response: _http.Response, meta: dict[str, Any]) -> Outcome:
+    done = Done(_exchange.read(response), meta=meta)
     try:
         transformed = await transform(call, context, done.output, key="response")
     except TransformProblem as problem:
@@ -123,7 +135,7 @@ async def _read(call: Call, context: Context, response: _http.Response) -> Outco
     return replace(done, output=output, memory=transformed.memory, content=content)
 
 
-async def _written(call: Call, file: str, response: _http.Response) -> Outcome:
+async def _written(call: Call, file: str, response: _http.Response, meta: dict[str, Any]) -> Outcome:
     try:
         await anyio.to_thread.run_sync(_write, file, response.body)
     except OSError as problem:
@@ -134,7 +146,7 @@ async def _written(call: Call, file: str, response: _http.Response) -> Outcome:
         "size": len(response.body),
         "content_type": response.headers.get("content-type"),
     }
-    return Done(output, meta=_exchange.meta_of(response))
+    return Done(output, meta=meta)
 
 
 def _cached(file: str) -> dict[str, Any] | None:
@@ -224,5 +236,6 @@ PROVIDER = Provider(
     expressions={"transform_js": "value"},
     default_timeout_s=DEFAULT_TIMEOUT_S,
     own_timeout=True,
+    gated=True,
     summary="fetches from or sends to a URL",
 )

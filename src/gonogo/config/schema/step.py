@@ -118,6 +118,12 @@ class Step(Noun, frozen=True, kw_only=True):
     loop_budget: Annotated[
         Loops | None, Meta(description="Most loops this step may ask for in a scope, in place of max_loops.")
     ] = None
+    reliability: Annotated[
+        str | dict[str, Any] | None,
+        Meta(
+            description="How its outbound calls are tried: a policy of the top's reliability, or one of its own."
+        ),
+    ] = None
     compensate: Annotated[
         str | None, Meta(description="Step that undoes this one when the run doesn't end well.")
     ] = None

@@ -155,6 +155,10 @@ class Document(Noun, frozen=True, kw_only=True):
         ),
     ] = None
     budget: Annotated[Budget, Meta(description="What a run may spend in all.")] = Budget()
+    reliability: Annotated[
+        dict[str, dict[str, Any]],
+        Meta(description="Policies for outbound calls, by name; `default` holds for steps that name none."),
+    ] = {}
     compensate_on: Annotated[
         list[Literal["no_go", "halted", "cancelled"]] | None,
         Meta(description="Ends of a run at which what was done is undone; no_go and halted if absent."),
