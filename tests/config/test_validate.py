@@ -292,19 +292,6 @@ def test_keys_outside_of_our_scope_are_noted(warn: Any) -> None:
     assert [(note.code, note.severity) for note in found] == [("key.out_of_scope", "info")] * 3
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "on_init: {run_js: '[]'}",
-    ],
-)
-def test_keys_that_do_not_act_yet_say_so(warn: Any, refuse: Any, key: str) -> None:
-    """Nothing is ignored silently; under strict it is an error."""
-    text = f"{HEAD}  a:\n    type: noop\n    {key}\n"
-    assert "key.not_yet" in [problem.code for problem in warn(text)]
-    assert "key.not_yet" in [problem.code for problem in refuse(text, strict=True)]
-
-
 def test_a_providers_own_keys_are_checked_with_their_places(refuse: Any) -> None:
     """Provider Config errors are problems like any other."""
     problem = one(refuse(f"{HEAD}  a: {{type: log, message: x, level: loud}}\n"), "value.invalid")

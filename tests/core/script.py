@@ -134,10 +134,21 @@ def _compile(draft: Draft, number: Callable[[str], int]) -> Step:
         keys["fail_if"] = number(keys["fail_if"])
     if "conditions" in keys:
         keys["failure_conditions"] = tuple(_condition(item, number) for item in keys.pop("conditions"))
+    if "on_init_js" in keys:
+        keys["on_init_js"] = number(keys["on_init_js"])
+    keys["on_init"] = tuple(_target(item, number) for item in keys.pop("on_init", ()))
     for name in ("on_success", "on_fail", "on_finish"):
         if name in keys:
             keys[name] = _block(dict(keys[name]), number)
     return Step(draft.name, "noop", **keys)
+
+
+def _target(item: str | dict[str, Any], number: Callable[[str], int]) -> Target:
+    """A name, or the fields of a Target with its templates as texts."""
+    if isinstance(item, str):
+        return Target(item)
+    rendered = {name: number(text) for name, text in item.get("templates", {}).items()}
+    return Target(**{**item, "templates": rendered})
 
 
 def _condition(item: dict[str, Any], number: Callable[[str], int]) -> FailureCondition:

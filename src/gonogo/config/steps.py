@@ -18,9 +18,6 @@ from gonogo.config.schema.blocks import FailureCondition as ConditionNoun
 from gonogo.core.plan import Criticality, Edge, FailureCondition, Need, Step
 
 Path = tuple[str | int, ...]
-_NOT_YET = {
-    "on_init": "make it a step of its own and depend on it",
-}
 _RUN_STATUS = frozenset(("always", "failure", "success"))
 
 
@@ -41,7 +38,7 @@ class StepCompiler:
         criticality, origin = criticality_of(draft, effects, self._actions.workflows)
         check_criticality(draft, criticality, origin, self._notes)
         self._check_own_keys(draft)
-        self._say_what_does_not_act(draft)
+        self._check_reused_session(draft)
         engine = draft.engine
         condition, always = self._if(draft)
         step_schema, renderer = self._schema(draft)
@@ -231,12 +228,6 @@ class StepCompiler:
             self._actions.target_exists(node.value, path)
         elif node.value is True and not draft.engine.depends_on:
             self._notes.error("key.needs", "reuse_ai_session: true needs depends_on", path)
-
-    def _say_what_does_not_act(self, draft: Draft) -> None:
-        self._check_reused_session(draft)
-        for key, advice in _NOT_YET.items():
-            if draft.written(key):
-                not_yet(key, (*draft.path, key), advice, self._notes)
 
 
 def not_yet(key: str, path: Path, advice: str, notes: Collector) -> None:

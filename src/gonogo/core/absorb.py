@@ -10,6 +10,7 @@ from msgspec import structs
 from gonogo.core import events as e
 from gonogo.core.commands import Ask
 from gonogo.core.memory import apply_operation
+from gonogo.core.replays import keep
 from gonogo.core.state import Node, Spent, State
 from gonogo.expressions.results import MemoryOp, Value
 
@@ -69,6 +70,8 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
         event = structs.replace(event, output=result)
     node.result = event
     node.effect = event.effect
+    if type(event) is e.CallDone and event.key is not None:
+        keep(state, node.step, node.scope, event)
     if event.meta:
         if "usage" in event.meta:
             _spend(state.spent, event.meta["usage"])

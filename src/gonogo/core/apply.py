@@ -13,6 +13,7 @@ from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
+from gonogo.core.beforehand import proceed
 from gonogo.core.changes import (
     complete,
     count_items,
@@ -32,7 +33,8 @@ from gonogo.core.changes import (
 )
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.graph import Graph
-from gonogo.core.state import Fan, Node, State
+from gonogo.core.replays import forget
+from gonogo.core.state import Fan, Init, Node, State
 from gonogo.errors import Bug
 
 
@@ -126,6 +128,7 @@ def _skipped(state: State, decision: d.Skipped) -> Node:
     node.fault = None
     node.requested = False
     node.again = False
+    node.init = None
     node.result = None
     node.ended_at = state.at
     if decision.reason in BLOCKED and decision.because is not None:
@@ -133,6 +136,31 @@ def _skipped(state: State, decision: d.Skipped) -> Node:
     drop_items(state, node)
     complete(state, node)
     node.settled = decision.rest == "settled"
+    return node
+
+
+def _initialising(state: State, decision: d.Initialising) -> Node:
+    node = node_for(state, decision.step, decision.scope)
+    forget_waits(state, node)
+    move(state, node, life.INITIALISING)
+    if decision.execution != node.execution:
+        node.retries = 0
+    node.execution = decision.execution
+    node.attempt = decision.attempt
+    node.wave = decision.wave
+    node.effect = "none"
+    node.requested = False
+    node.init = Init(decision.targets or ())
+    if node.started_at is None or decision.attempt == 1:
+        node.started_at = state.at
+    return node
+
+
+def _initialised(state: State, decision: d.Initialised) -> Node:
+    node = state.existing(decision.step, decision.scope)
+    proceed(state, node, None)
+    node.waits_for = ()
+    move(state, node, life.CLEARED)
     return node
 
 
@@ -155,7 +183,9 @@ def _started(state: State, decision: d.Started) -> Node:
     node.retrying = False
     node.again = False
     node.trigger = None
-    if node.started_at is None or decision.attempt == 1:
+    if node.init is not None:
+        node.init = node.init._replace(numbered=False)
+    elif node.started_at is None or decision.attempt == 1:
         node.started_at = state.at
     state.calls[decision.call] = node
     if not decision.again:
@@ -168,6 +198,8 @@ def _ended(state: State, decision: d.Ended) -> Node:
     forget_waits(state, node)
     if node.fan is None:
         keep_result(state, node)
+    if node.init is not None:
+        node.init = node.init._replace(numbered=False) if node.init.done else None
     node.outcome = decision.outcome
     node.trigger = None
     node.reason = decision.reason
@@ -211,8 +243,13 @@ def _expanded(state: State, decision: d.Expanded) -> Node:
     node = node_for(state, decision.step, decision.scope)
     move(state, node, life.EXPANDING)
     node.requested = False
-    node.execution += 1
-    node.started_at = state.at
+    node.retrying = False
+    state.critical_failures.pop((node.step, node.scope), None)
+    if node.init is not None:
+        node.init = node.init._replace(numbered=False)
+    else:
+        node.execution += 1
+        node.started_at = state.at
     node.fan = Fan(node.site.part, node.scope, decision.parent, decision.execution, decision.total)
     count_items(state, node, node.fan)
     forget_dropped(state, decision)
@@ -247,13 +284,17 @@ def _routed(state: State, decision: d.Routed) -> None:
     if decision.reentry:
         state.reentries += 1
         state.loops[decision.target_scope] = state.loops.get(decision.target_scope, 0) + 1
+    if decision.action == "init":
+        asking = state.existing(decision.step, decision.scope)
+        proceed(state, asking, asking.init.left[0] if asking.init is not None else None)
+        asking.waits_for = ((decision.target, decision.target_scope),)
     for step, scope in decision.members:
         node = node_for(state, step, scope)
         node.wave = decision.wave
         node.event = decision.event or node.event
         if node.site.foreign:
             state.foreign.setdefault(step, {})[scope] = None
-        asked_for = step == decision.target or decision.action in ("run", "escalate")
+        asked_for = step == decision.target or decision.action in ("run", "escalate", "init")
         node.requester = (decision.step, decision.scope) if asked_for else None
         if step == decision.target:
             node.arguments = {**(node.arguments or {}), **decision.arguments}
@@ -300,6 +341,7 @@ def _superseded(state: State, decision: d.Superseded) -> Node:
         keep_result(state, node)
     node.outcome = None
     node.trigger = None
+    node.init = None
     reopen(state, node)
     move(state, node, life.PENDING)
     drop_items(state, node)
@@ -351,6 +393,7 @@ def _time_limited(state: State, decision: d.TimeLimited) -> None:
 def _undone(state: State, decision: d.Undone) -> None:
     state.undoing = None
     if decision.outcome == "passed":
+        forget(state, decision.step, decision.scope)
         state.undone[decision.step, decision.scope] = decision.by
 
 
@@ -376,6 +419,7 @@ def _reopened(state: State, decision: d.Reopened) -> None:
     state.cleanup_timer = None
     for step, scope in decision.members:
         node = state.existing(step, scope)
+        node.init = None if node.fan is None else node.init
         reopen(state, node)
         reopen_around(state, node)
         move(state, node, life.PENDING if node.fan is None else life.EXPANDING)
@@ -398,6 +442,8 @@ _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.FaultEvent: tell_fault,
     d.Cleared: _cleared,
     d.Skipped: _skipped,
+    d.Initialising: _initialising,
+    d.Initialised: _initialised,
     d.Started: _started,
     d.Ended: _ended,
     d.Completed: _completed,

@@ -59,7 +59,8 @@ def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Ref
     """
     allowed = step.max_runs if step.max_runs is not None else state.graph.plan.limits.max_runs
     used = node.execution if node is not None else state.runs_before(step.name, scope)
-    if allowed <= 0 or used < allowed or (node is not None and node.retrying) or is_undoing(state, step.name):
+    begun = node is not None and (node.retrying or (node.init is not None and node.init.numbered))
+    if allowed <= 0 or used < allowed or begun or is_undoing(state, step.name):
         return None
     path = " → ".join(cycle_through(state, scope, step.name, step.name))
     issue = Issue(

@@ -23,9 +23,9 @@ def move(state: State, node: Node, status: str) -> None:
         aggregate = state.aggregate_of(node)
         if aggregate is not None and aggregate.fan is not None:
             aggregate.fan.active += (status in life.BUSY) - (before in life.BUSY)
-    if before == life.REMEDIATING:
+    if before in life.AWAITS_RUNS:
         state.remediating.pop((node.step, node.scope), None)
-    if status == life.REMEDIATING:
+    if status in life.AWAITS_RUNS:
         state.remediating[node.step, node.scope] = node
 
 
@@ -94,7 +94,7 @@ def keep_in_mind(state: State, node: Node) -> None:
     part = node.site.part
     if node.outcome == "passed":
         state.critical_failures.pop((node.step, node.scope), None)
-        if part.step.compensate is not None and not state.safe_mode:
+        if part.step.compensate is not None and not state.safe_mode and node.effect != "none":
             state.undoable.append(Undoable(node.step, node.scope, node.execution, node.output, node.inputs))
     elif part.guards and node.outcome in ("failed", "tolerated"):
         state.critical_failures[node.step, node.scope] = None
@@ -188,6 +188,7 @@ def request(state: State, node: Node) -> None:
     forget_waits(state, node)
     node.retrying = False
     node.again = False
+    node.init = None
     node.asked = 0
     if node.status != life.PENDING:
         move(state, node, life.PENDING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gonogo.core import decisions as d
-from gonogo.core import fanout, routing, scheduling, stopping
+from gonogo.core import fanout, initialising, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import group_parent, is_superseded, resolve
 from gonogo.core.parts import Part, Waiting
@@ -30,7 +30,7 @@ def follow_up(turn: Turn, node: Node) -> None:
         lift(turn, node)
     if turn.state.remediating:
         wake_waiting(turn, node)
-    if node.outcome == "skipped":
+    if node.outcome == "skipped" or (node.fan is None and not node.site.leaf):
         _finish_inner_groups(turn, node)
 
 
@@ -61,7 +61,7 @@ def finish_group(turn: Turn, parent: Node) -> None:
 
 
 def _finish_inner_groups(turn: Turn, node: Node) -> None:
-    """A step skipped before it fanned out is missing in groups of fan-outs further in."""
+    """A step skipped, or failed in its on_init, before it fanned out is missing in groups of fan-outs further in."""
     for name in node.site.part.groups:
         for parent in list(turn.state.nodes[name].values()):
             if parent.site.depth > node.site.depth and within(parent.scope, node.scope):
@@ -132,6 +132,8 @@ def wake_waiting(turn: Turn, node: Node) -> None:
     for waiting in list(turn.remediating()):
         if (node.step, node.scope) not in waiting.waits_for or not routing.runs_are_complete(turn, waiting):
             continue
+        if waiting.status == life.INITIALISING:
+            initialising.go_on(turn, waiting)
         # What on_finish ran may have sent its fan-out's members round again: it goes on when they are done, too.
-        if waiting.trigger != "on_finish" or _group_complete(turn, waiting):
+        elif waiting.trigger != "on_finish" or _group_complete(turn, waiting):
             routing.go_on(turn, waiting)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from gonogo.core.commands import Ask
 from gonogo.core.faults import Fault, Issue
+from gonogo.core.plan import Target
 
 
 class Decision(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
@@ -94,6 +95,27 @@ class Skipped(About, frozen=True, tag="skipped"):
 
     def sentence(self) -> str:
         return f"skipped: {self.reason}" + (f", because of {self.because}" if self.because else "")
+
+
+class Initialising(About, frozen=True, tag="initialising"):
+    """on_init begins, for the execution and attempt to come; `targets` run in order, None: still to be found out."""
+
+    execution: int = 1
+    attempt: int = 1
+    wave: int = 0
+    targets: tuple[Target, ...] | None = None
+
+    def sentence(self) -> str:
+        if self.targets is None:
+            return "finds out what on_init runs"
+        return "on_init runs " + (", ".join(target.step for target in self.targets) or "nothing")
+
+
+class Initialised(About, frozen=True, tag="initialised"):
+    """All that on_init runs has run; the step itself may start when it gets a slot."""
+
+    def sentence(self) -> str:
+        return "on_init is done"
 
 
 class Assuming(About, frozen=True, tag="assuming"):
@@ -184,7 +206,7 @@ class Routed(About, frozen=True, tag="routed"):
 
     `action`: run or goto; if: the members, whom their `if` had skipped, are judged again; lift: a failure of the step
     had kept them from running. With these two nobody is the target. escalate and compensate: the target is told of what
-    failed, or undoes what was done.
+    failed, or undoes what was done. init: the target is the next item of the step's on_init.
     """
 
     trigger: str = ""
@@ -408,8 +430,8 @@ class Finished(Decision, frozen=True, tag="finished"):
 
 
 AnyDecision = (
-    Planned | Refusal | Asked | Judged | Cleared | Skipped | Assuming | Started | Ended | Completed | Settled | Expanded
-    | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged | Remediating | Routing | Superseded
-    | Held | Doubted | Answered | Chosen | TimeLimited | Undone | TimerCleared | CallStopping | Stopping | Reopened
-    | Finished
+    Planned | Refusal | Asked | Judged | Cleared | Skipped | Initialising | Initialised | Assuming | Started | Ended
+    | Completed | Settled | Expanded | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged
+    | Remediating | Routing | Superseded | Held | Doubted | Answered | Chosen | TimeLimited | Undone | TimerCleared
+    | CallStopping | Stopping | Reopened | Finished
 )  # fmt: skip

@@ -56,7 +56,8 @@ class CallDone(Event, frozen=True, tag="call_done"):
     """A call returned. `output` UNSET means the provider gave none (JavaScript's undefined).
 
     `yields_memory`: the output is the result of the last memory operation, computed when it is applied.
-    `inputs` are the rendered inputs of the attempt, secrets as handles.
+    `inputs` are the rendered inputs of the attempt, secrets as handles. `key`: the digest of the key that the step's
+    `idempotency_key` gave, if it has one.
     """
 
     call: int
@@ -69,6 +70,7 @@ class CallDone(Event, frozen=True, tag="call_done"):
     content: str | None = None
     inputs: Any = None
     effect: Effect = "done"
+    key: str | None = None
 
 
 class CallFailed(Event, frozen=True, tag="call_failed"):

@@ -90,6 +90,7 @@ class Graph:
             checks=self._checks(step, conditions),
             conditions=conditions,
             routes=step.on_success is not None or step.on_fail is not None,
+            inits=bool(step.on_init) or step.on_init_js is not None,
             guards=guards,
             is_kept_in_mind=guards or step.compensate is not None,
             one_shot="one_shot" in step.tags,
@@ -248,7 +249,8 @@ def _held_back(plan: Plan) -> frozenset[str]:
     routed = {step.name for step in plan.steps.values() if step.start == "routed"}
     held: set[str] = set()
     for step in plan.steps.values():
-        targets = {name for block in blocks(step) for name in _run_by(block)} - routed
+        targets = {name for block in blocks(step) for name in _run_by(block)}
+        targets = (targets | {target.step for target in step.on_init}) - routed
         if targets:
             held |= targets - _ancestors(plan, step)
         if step.compensate is not None:
@@ -273,7 +275,7 @@ def _without_rings(plan: Plan, held: set[str]) -> set[str]:
 
 def _targets(step: Step) -> list[str]:
     """Where the blocks of a step may send the run, by name."""
-    found: list[str] = []
+    found = [target.step for target in step.on_init]
     for block in blocks(step):
         found += _run_by(block)
         found += [name for name in (block.goto, *(rule.to for rule in block.transitions)) if name]

@@ -4,6 +4,7 @@
                                                      │                      │
                        holding, in_doubt ◀───────────┘      remediating, backing_off ─▶ cleared
     pending ─▶ expanding ─▶ routing ─▶ done                 (a fan-out: its items make their own moves)
+    pending, deciding, cleared ─▶ initialising ─▶ cleared   (a step with on_init)
 
 `done` goes back to `pending` when a route asks for another run.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 PENDING = "pending"
 DECIDING = "deciding"
 CLEARED = "cleared"
+INITIALISING = "initialising"
 ASSUMING = "assuming"
 RUNNING = "running"
 CHECKING = "checking"
@@ -25,9 +27,10 @@ EXPANDING = "expanding"
 DONE = "done"
 
 MOVES: dict[str, frozenset[str]] = {
-    PENDING: frozenset({PENDING, DECIDING, CLEARED, ASSUMING, RUNNING, EXPANDING, DONE}),
-    DECIDING: frozenset({PENDING, DECIDING, CLEARED, EXPANDING, DONE}),
-    CLEARED: frozenset({PENDING, CLEARED, ASSUMING, RUNNING, EXPANDING, DONE}),
+    PENDING: frozenset({PENDING, DECIDING, CLEARED, INITIALISING, ASSUMING, RUNNING, EXPANDING, DONE}),
+    DECIDING: frozenset({PENDING, DECIDING, CLEARED, INITIALISING, EXPANDING, DONE}),
+    CLEARED: frozenset({PENDING, CLEARED, INITIALISING, ASSUMING, RUNNING, EXPANDING, DONE}),
+    INITIALISING: frozenset({INITIALISING, CLEARED, ROUTING, PENDING, DONE}),
     ASSUMING: frozenset({ASSUMING, PENDING, RUNNING, ROUTING, DONE}),
     RUNNING: frozenset({RUNNING, CHECKING, ROUTING, HOLDING, IN_DOUBT, PENDING, DONE}),
     CHECKING: frozenset({CHECKING, ROUTING, PENDING, DONE}),
@@ -46,5 +49,8 @@ ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})
 WAITING = frozenset({REMEDIATING, BACKING_OFF, HOLDING, IN_DOUBT})
 """Under way, but nothing runs: leaves room for the next item of a fan-out."""
 
-BUSY = ACTIVE | {EXPANDING}
+AWAITS_RUNS = frozenset({REMEDIATING, INITIALISING})
+"""A step in one of these waits for what it routed."""
+
+BUSY = ACTIVE | {EXPANDING, INITIALISING}
 """An item in one of these takes up room in its fan-out's window."""

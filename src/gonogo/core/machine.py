@@ -13,6 +13,7 @@ from gonogo.core import (
     contracts,
     fanout,
     holds,
+    initialising,
     resuming,
     routing,
     scheduling,
@@ -95,6 +96,8 @@ def _work_off(turn: Turn) -> None:
             routed, turn.routed = turn.routed, []
             for step, scope in routed:
                 completion.reconsider(turn, turn.state.existing(step, scope))
+        elif turn.inits:
+            initialising.begin(turn, turn.inits.pop(0))
         elif turn.expanded:
             fanout.look_for_items(turn, turn.expanded.pop(0))
         elif turn.refills:
@@ -137,6 +140,8 @@ def _answers(turn: Turn, node: Node, answers: list[tuple[Ask, Result]]) -> None:
     construct = asks[0].construct
     if construct == "if" and node.status == life.DECIDING:
         _if_judged(turn, node, asks[0], results[0])
+    elif construct == "init" and node.status == life.INITIALISING:
+        initialising.judged(turn, node, asks, results)
     elif construct == "assume" and node.status == life.ASSUMING:
         _assume_judged(turn, node, asks, results)
     elif node.status == life.CHECKING:
@@ -236,7 +241,11 @@ def _supersede(turn: Turn, node: Node) -> None:
 
 def _parked(turn: Turn, event: e.CallParked) -> None:
     node = turn.state.returned
-    if node is not None and node.status == life.RUNNING:
+    if node is None or node.status != life.RUNNING:
+        return
+    if node.requested:
+        _supersede(turn, node)  # nobody need answer for a run that doesn't count
+    else:
         holds.hold(turn, node, event)
 
 

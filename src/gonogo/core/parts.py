@@ -22,7 +22,8 @@ class Part:
     steps around it whose on_finish waits for it; `owns_group`: it is such a forEach step itself. `checks`: what is
     judged after each call; `conditions`: the failure conditions among that. `routes`: an outcome may send the run on.
     `guards`: while it has failed, steps behind it that act are suppressed; `acts`: it is such a step (suppression.py).
-    `one_shot`: no route runs it a second time. `is_kept_in_mind`: its outcome matters later.
+    `inits`: it runs something before itself. `one_shot`: no route runs it a second time. `is_kept_in_mind`: its outcome
+    matters later.
     """
 
     step: Step
@@ -37,6 +38,7 @@ class Part:
     checks: tuple[tuple[str, int], ...]
     conditions: tuple[FailureCondition, ...]
     routes: bool
+    inits: bool
     guards: bool
     acts: bool
     one_shot: bool

@@ -43,7 +43,7 @@ def begin(turn: Turn, node: Node, trigger: str) -> None:
     if block.run_js is not None:
         asks.append(block.run_js)
     if asks:
-        turn.ask(node.step, node.scope, "run", *asks)
+        turn.ask_anew(node.step, node.scope, "run", *asks)
     else:
         run_targets(turn, node, block, ())
 
@@ -83,20 +83,25 @@ def filled_in(targets: Sequence[Target], results: Sequence[Result]) -> list[Targ
     filled = []
     for target in targets:
         rendered = {name: _value(next(answers, None)) for name in target.templates}
-        filled.append(Target(target.step, {**target.arguments, **rendered}))
+        filled.append(Target(target.step, {**target.arguments, **rendered}, alias=target.alias))
     return filled
 
 
 def from_script(block: Block, results: Sequence[Result]) -> list[Target]:
-    """What run_js returned: names or {step, with}; anything else is dropped (spec B.8 R2)."""
-    value = _value(results[-1]) if block.run_js is not None and results else None
+    """What run_js returned."""
+    return targets_in(_value(results[-1])) if block.run_js is not None and results else []
+
+
+def targets_in(value: Any) -> list[Target]:
+    """The targets a script names: names or {step, with, as}; anything else is dropped (spec B.8 R2)."""
     found = []
     for item in value if isinstance(value, list) else []:
         if isinstance(item, str):
             found.append(Target(item))
         elif isinstance(item, dict) and isinstance(item.get("step"), str):
-            arguments = item.get("with")
-            found.append(Target(item["step"], arguments if isinstance(arguments, dict) else {}))
+            given, alias = item.get("with"), item.get("as")
+            arguments = given if isinstance(given, dict) else {}
+            found.append(Target(item["step"], arguments, alias=alias if isinstance(alias, str) else None))
     return found
 
 
@@ -145,9 +150,12 @@ def known(turn: Turn, node: Node, target: str) -> bool:
 def route(
     turn: Turn, node: Node, action: str, target: str, scope: str, arguments: dict[str, Any], event: str | None
 ) -> bool:
-    """Make one route, if the loop budget allows it. Only a target that ran before counts as a loop."""
+    """Make one route, if the loop budget allows it. Only a target that ran before counts as a loop.
+
+    What on_init runs doesn't: it comes once an execution, and leads no further.
+    """
     state = turn.state
-    before = state.node(target, scope)
+    before = state.node(target, scope) if action != "init" else None
     reentry = before is not None and (before.execution > 0 or before.outcome is not None)
     if reentry:
         refusal = loops_refusal(state, node, target, scope)
@@ -167,7 +175,7 @@ def route(
         d.Routed(
             node.step,
             node.scope,
-            node.trigger or "",
+            "on_init" if action == "init" else node.trigger or "",
             action,
             target,
             scope,
@@ -212,7 +220,7 @@ def abandon_waits(turn: Turn, node: Node) -> None:
     for item in items_in_order(turn.state, node):
         if item is not None and item.status == life.EXPANDING:
             abandon_waits(turn, item)
-        elif item is not None and item.status in (life.BACKING_OFF, life.HOLDING, life.REMEDIATING):
+        elif item is not None and item.status in (life.BACKING_OFF, life.HOLDING, *life.AWAITS_RUNS):
             turn.clear_timer(item)
             rest = rest_at(turn.state, item.site, item.scope, item)
             turn.decide(
@@ -287,7 +295,7 @@ def after_the_last(turn: Turn, node: Node, retry: Retry, block: Block) -> None:
 def look_for_rules(turn: Turn, node: Node, block: Block) -> None:
     """Transitions first, then goto_js and goto."""
     if block.transitions:
-        turn.ask(node.step, node.scope, "when", *(rule.when for rule in block.transitions))
+        turn.ask_anew(node.step, node.scope, "when", *(rule.when for rule in block.transitions))
     else:
         ask_jump(turn, node, block)
 
@@ -307,7 +315,7 @@ def transition(turn: Turn, node: Node, block: Block, results: Sequence[Result]) 
 def ask_jump(turn: Turn, node: Node, block: Block) -> None:
     """No rule matched: goto_js, then goto."""
     if block.goto_js is not None:
-        turn.ask(node.step, node.scope, "goto_js", block.goto_js)
+        turn.ask_anew(node.step, node.scope, "goto_js", block.goto_js)
     elif block.goto:
         goto(turn, node, block.goto, block.goto_event)
     else:

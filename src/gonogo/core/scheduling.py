@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gonogo.core import beforehand
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.budgets import calls_left, is_undoing, runs_refusal
@@ -48,7 +49,7 @@ def consider(turn: Turn, part: Part, scope: str) -> None:
 
 def _go_on(turn: Turn, node: Node) -> None:
     """A step whose `if` was true, or whose call is to be repeated."""
-    if node.retrying or node.again:
+    if (node.retrying or node.again) and node.site.leaf:
         make_ready(turn, node.site, node.scope, node)
     elif all_settled(turn.state, node.site, node.scope, node):
         pass_gate(turn, node.site, node.scope, node)
@@ -56,16 +57,25 @@ def _go_on(turn: Turn, node: Node) -> None:
 
 def pass_gate(turn: Turn, site: Site, scope: str, node: Node | None) -> None:
     """The dependency gate; beyond it a step fans out or waits for a slot. `always()` steps need no gate."""
+    if is_kept_out(turn, site, scope, node):
+        return
+    if site.leaf:
+        make_ready(turn, site, scope, node)
+    else:
+        expand(turn, site, scope)
+
+
+def is_kept_out(turn: Turn, site: Site, scope: str, node: Node | None) -> bool:
+    """Skip a step whose dependencies don't let it pass, or that may not act behind a failure; True when it was."""
     refusal = None if site.part.step.always else first_refusal(turn.state, site, scope, node)
     guard = suppressor(turn.state, site, scope, node) if turn.state.critical_failures else None
     if guard is not None and (refusal is None or refusal.reason == "dependency_failed"):
         skip(turn, site, scope, "suppressed", guard)  # says more: nothing about its edges would let it act
     elif refusal is not None:
         skip(turn, site, scope, refusal.reason, refusal.because)
-    elif site.leaf:
-        make_ready(turn, site, scope, node)
     else:
-        expand(turn, site, scope)
+        return False
+    return True
 
 
 def expand(turn: Turn, site: Site, scope: str) -> None:
@@ -74,6 +84,10 @@ def expand(turn: Turn, site: Site, scope: str) -> None:
     parent = turn.state.node(source, scope)
     items = (parent.items or []) if parent is not None else []
     if parent is not None and items:
+        node = turn.state.node(name, scope)
+        if site.part.inits and beforehand.is_wanted(turn.graph, site, node):
+            initialise(turn, site, scope, node)
+            return
         _take_back(turn, name, scope)
         turn.decide(d.Expanded(name, scope, parent.step, parent.execution, len(items)))
         turn.expanded.append(turn.state.existing(name, scope))
@@ -90,12 +104,26 @@ def _take_back(turn: Turn, name: str, scope: str) -> None:
 
 def make_ready(turn: Turn, site: Site, scope: str, node: Node | None) -> None:
     """The step waits for its slot only; an item of a fan-out takes up room there meanwhile."""
+    if (
+        site.part.inits
+        and beforehand.is_wanted(turn.graph, site, node)
+        and runs_refusal(turn.state, site.part.step, scope, node) is None
+    ):
+        initialise(turn, site, scope, node)
+        return
     if node is not None and node.status == life.DECIDING:
         turn.decide(d.Cleared(site.part.name, scope))
     if turn.ready.push(site, scope) and scope:
         fan = _fan_around(turn.state, site)
         if fan is not None:
             fan.ready += 1
+
+
+def initialise(turn: Turn, site: Site, scope: str, node: Node | None) -> None:
+    """What the step runs before itself runs now, while it holds no slot (spec C.10 R8)."""
+    numbers = numbers_of_call(turn.state, site, scope, node, again=False)
+    turn.decide(d.Initialising(site.part.name, scope, *numbers))
+    turn.inits.append(turn.state.existing(site.part.name, scope))
 
 
 def left_queue(turn: Turn, site: Site) -> None:
@@ -189,7 +217,10 @@ def start(turn: Turn, site: Site, scope: str) -> bool:
     if node is not None and node.status not in (life.PENDING, life.CLEARED):
         return False
     if may_go_on(state, site, scope, node):
-        begin(turn, site, scope, node)
+        # What was routed meanwhile may have failed since it passed the gate.
+        repeats = state.last_wave == 0 or (node is not None and (node.retrying or node.again))
+        if repeats or not is_kept_out(turn, site, scope, node):
+            begin(turn, site, scope, node)
     elif scope:
         turn.refill_around(site)
     return True
@@ -215,7 +246,7 @@ def begin(turn: Turn, site: Site, scope: str, node: Node | None) -> None:
     elif refusal is not None:
         refuse_run(turn, site, scope, refusal)
     elif step.assume:
-        turn.ask(step.name, scope, "assume", *step.assume)
+        turn.ask_anew(step.name, scope, "assume", *step.assume)
         turn.send_asks()
     else:
         call(turn, site, scope, node)
@@ -233,14 +264,19 @@ def refuse_run(turn: Turn, site: Site, scope: str, refusal: d.Refused) -> None:
 def call(turn: Turn, site: Site, scope: str, node: Node | None, *, again: bool = False) -> None:
     """Send the step's call out: a retry goes on with its execution, anything else begins a new one."""
     state, step = turn.state, site.part.step
-    attempt = 1
-    if node is None:
-        around = state.nodes[step.name].get(site.around) if scope else None
-        execution = state.runs_before(step.name, scope) + 1
-        wave = around.wave if around is not None else 0
-    else:
-        same = node.retrying or again
-        execution = node.execution if same else node.execution + 1
-        attempt = node.attempt + 1 if node.retrying else (node.attempt if again else 1)
-        wave = node.wave
+    execution, attempt, wave = numbers_of_call(state, site, scope, node, again=again)
     turn.start_call(step, d.Started(step.name, scope, state.last_call + 1, execution, attempt, wave, again))
+
+
+def numbers_of_call(
+    state: State, site: Site, scope: str, node: Node | None, *, again: bool
+) -> tuple[int, int, int]:
+    """Execution, attempt and wave of the call to come; on_init, which comes before it, has them already."""
+    if node is None:
+        around = state.nodes[site.part.name].get(site.around) if scope else None
+        return state.runs_before(site.part.name, scope) + 1, 1, around.wave if around is not None else 0
+    if again or (node.init is not None and node.init.numbered):
+        return node.execution, node.attempt or 1, node.wave
+    if node.retrying:
+        return node.execution, node.attempt + 1, node.wave
+    return node.execution + 1, 1, node.wave

@@ -15,7 +15,7 @@ from gonogo.core.events import CallDone, CallFailed
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.graph import Graph
 from gonogo.core.parts import Part, Site, site_at, site_of_items
-from gonogo.core.plan import Step
+from gonogo.core.plan import Step, Target
 from gonogo.core.ready import ReadyQueue
 from gonogo.errors import Bug
 
@@ -50,6 +50,19 @@ class Fan:
         return f"{self.site.items}{index}]"
 
 
+class Init(NamedTuple):
+    """How far a step's on_init is: what is `left`, what runs (`running`), the outputs of items with another name.
+
+    `done` holds for the whole execution; `numbered` until the call whose execution and attempt on_init began with.
+    """
+
+    left: tuple[Target, ...] = ()
+    running: Target | None = None
+    results: dict[str, Any] | None = None
+    done: bool = False
+    numbered: bool = True
+
+
 class Node:
     """One step in one scope: where it is in its life, and what its latest run came to.
 
@@ -58,8 +71,8 @@ class Node:
 
     __slots__ = (
         "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content",
-        "effect", "ended_at", "event", "execution", "fan", "fault", "hold", "inputs", "issues", "items", "lists",
-        "meta", "outcome", "output", "reason", "requested", "requester", "result", "retries", "retrying",
+        "effect", "ended_at", "event", "execution", "fan", "fault", "hold", "init", "inputs", "issues", "items",
+        "lists", "meta", "outcome", "output", "reason", "requested", "requester", "result", "retries", "retrying",
         "scope", "settled", "site", "started_at", "status", "step", "timer", "trigger", "waits_for", "wave",
     )  # fmt: skip
 
@@ -90,6 +103,7 @@ class Node:
         self.arguments: dict[str, Any] | None = None
         self.event: str | None = None
         self.hold: Held | None = None
+        self.init: Init | None = None
         self.trigger: str | None = None
         self.fan: Fan | None = None
         self.items: list[Any] | None = None
@@ -116,6 +130,13 @@ class Undoable(NamedTuple):
     execution: int
     output: Any
     inputs: Any
+
+
+class Kept(NamedTuple):
+    """What a call under a key gave, and in which scope."""
+
+    scope: str
+    event: CallDone
 
 
 class Spent:
@@ -188,6 +209,7 @@ class State:
         self.active_since = 0.0
         self.undoable: list[Undoable] = []
         self.undoing: Undoable | None = None
+        self.answers: dict[tuple[str, str], Kept] = {}
         self.undone: dict[tuple[str, str], str] = {}
         self.interrupted = False
         self.finished: Finished | None = None

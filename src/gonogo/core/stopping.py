@@ -48,7 +48,7 @@ def stop_node(turn: Turn, node: Node, *, at_once: bool) -> None:
     elif node.status in (life.BACKING_OFF, life.REMEDIATING, life.HOLDING):
         turn.clear_timer(node)
         end_waiting(turn, node, cancelled=at_once or node.status == life.HOLDING)
-    elif node.status in (life.PENDING, life.DECIDING, life.CLEARED, life.ASSUMING):
+    elif node.status in (life.PENDING, life.DECIDING, life.CLEARED, life.INITIALISING, life.ASSUMING):
         scheduling.leave_queue(turn, node.step, node.scope)
         reason = scheduling.stop_reason(turn.state)
         scheduling.skip(turn, node.site, node.scope, reason, turn.state.stopped_by)

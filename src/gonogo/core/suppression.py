@@ -11,7 +11,7 @@ from gonogo.core.budgets import is_undoing
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.graph import Graph
 from gonogo.core.parts import Part, Site
-from gonogo.core.scope import prefix
+from gonogo.core.scope import prefix, within
 from gonogo.core.state import Node, State
 
 
@@ -36,9 +36,12 @@ def blocks(graph: Graph, guard: str, part: Part) -> bool:
 
 
 def _is_behind(graph: Graph, guard: str, where: str, name: str, scope: str) -> bool:
-    """Within the fan-outs that lie around the whole way from one to the other both are in the same item."""
+    """Within the fan-outs that lie around the whole way from one to the other both are in the same item.
+
+    A fan-out that failed before it began has failed for all its items.
+    """
     shared = graph.behind(guard).get(name)
-    return shared is not None and prefix(where, shared) == prefix(scope, shared)
+    return shared is not None and within(prefix(scope, shared), prefix(where, shared))
 
 
 def kept_back_by(state: State, node: Node) -> tuple[tuple[str, str], ...]:

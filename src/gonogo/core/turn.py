@@ -23,12 +23,13 @@ class Turn:
     """Decisions and commands of one `advance`, and the work still to be looked at.
 
     `news`: nodes that are complete. `refills`: fan-outs that may have room or be over. `expanded`: fan-outs to look for
-    items of. `routed`: steps to look at again, where. `sweep`: look at every step of the plan.
+    items of. `routed`: steps to look at again, where. `inits`: steps whose on_init begins. `sweep`: look at every step
+    of the plan.
     """
 
     __slots__ = (
-        "_asked", "asks", "commands", "decisions", "expanded", "graph", "news", "ready", "refills", "routed", "state",
-        "sweep",
+        "_asked", "asks", "commands", "decisions", "expanded", "graph", "inits", "news", "ready", "refills", "routed",
+        "state", "sweep",
     )  # fmt: skip
 
     def __init__(self, state: State) -> None:
@@ -42,13 +43,14 @@ class Turn:
         self.refills: dict[Node, None] = {}
         self.expanded: list[Node] = []
         self.routed: list[tuple[str, str]] = []
+        self.inits: list[Node] = []
         self.sweep = False
         self._asked: set[tuple[str, str]] = set()
 
     @property
     def has_work(self) -> bool:
         """True while something is still to be looked at."""
-        return bool(self.news or self.refills or self.expanded or self.routed or self.sweep)
+        return bool(self.news or self.refills or self.expanded or self.routed or self.inits or self.sweep)
 
     def decide(self, decision: d.AnyDecision) -> None:
         """Take a decision: apply it, remember it, and note what it may set free."""
@@ -81,11 +83,17 @@ class Turn:
         """Have expressions evaluated; what is asked in one turn is one batch (semantics.md 9)."""
         self.asks.extend(Ask(step, scope, construct, number) for number in expressions)
 
+    def ask_anew(self, step: str, scope: str, construct: str, *expressions: int) -> None:
+        """Ask what replaces all that this place has asked for in this turn."""
+        if self.asks:
+            self.asks = [each for each in self.asks if (each.step, each.scope) != (step, scope)]
+        self.ask(step, scope, construct, *expressions)
+
     def ask_once(self, step: str, scope: str, expression: int) -> None:
         """Have an `if` evaluated, once however often the step is looked at in this turn."""
         if (step, scope) not in self._asked:
             self._asked.add((step, scope))
-            self.ask(step, scope, "if", expression)
+            self.ask_anew(step, scope, "if", expression)
 
     def send_asks(self) -> None:
         """Close the batch."""

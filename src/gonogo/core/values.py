@@ -7,6 +7,7 @@ and must not be changed by the reader; the sandbox and the templates work on cop
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import UNSET
@@ -17,8 +18,10 @@ from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Issue, as_names
 from gonogo.core.memory import show
 from gonogo.core.reruns import item_of
-from gonogo.core.scope import index_of, parents, prefix
+from gonogo.core.scope import index_of, outward, parents, prefix
 from gonogo.core.state import Node, State
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 def names_for(state: State, step: str, scope: str) -> Names:
@@ -49,22 +52,28 @@ class Names(Mapping[str, Any]):
 
 
 class Outputs(Mapping[str, Any]):
-    """Step → something of the node that a reader in `scope` means by it."""
+    """Step → something of the node that a reader in `scope` means by it; `own` are names of the reader's, which win."""
 
-    def __init__(self, names: Names, value: Callable[[Names, str], Any]) -> None:
+    def __init__(
+        self, names: Names, value: Callable[[Names, str], Any], own: Mapping[str, Any] = _NONE
+    ) -> None:
         self._names = names
         self._value = value
+        self._own = own
 
     def __getitem__(self, step: str) -> Any:
+        if step in self._own:
+            return self._own[step]
         if step not in self._names.state.nodes:
             raise KeyError(step)
         return self._value(self._names, step)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(name for name, scopes in self._names.state.nodes.items() if scopes)
+        found = [name for name, scopes in self._names.state.nodes.items() if scopes]
+        return iter([*found, *(name for name in self._own if name not in found)])
 
     def __len__(self) -> int:
-        return sum(1 for scopes in self._names.state.nodes.values() if scopes)
+        return sum(1 for _ in self)
 
 
 def output_of(node: Node | None, state: State) -> Any:
@@ -85,6 +94,18 @@ def _visible(names: Names, step: str) -> Any:
     if step in around:
         return item_of(names.state, prefix(names.scope, around.index(step) + 1))
     return output_of(resolve(names.state, step, names.scope), names.state)
+
+
+def _own_names(names: Names) -> Mapping[str, Any]:
+    """What the step's on_init gave under names of its own; in an item also what it gave for the whole fan-out."""
+    if not (names.step.on_init or names.step.on_init_js is not None):
+        return _NONE
+    found: dict[str, Any] = {}
+    for scope in reversed(outward(names.scope)):
+        node = names.state.node(names.step.name, scope)
+        if node is not None and node.init is not None:
+            found.update(node.init.results or _NONE)
+    return found
 
 
 def _raw(names: Names, step: str) -> Any:
@@ -222,7 +243,7 @@ def _arguments(names: Names) -> Any:
 COMPUTE: dict[str, Callable[[Names], Any]] = {
     "output": _output,
     "output_meta": _output_meta,
-    "outputs": lambda names: Outputs(names, _visible),
+    "outputs": lambda names: Outputs(names, _visible, _own_names(names)),
     "outputs_raw": lambda names: Outputs(names, _raw),
     "outputs_meta": lambda names: Outputs(names, _meta),
     "outputs_history": lambda names: Outputs(names, _history),

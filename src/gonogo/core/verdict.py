@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gonogo.core import compensation, routing, scheduling, spending, stopping
+from gonogo.core import compensation, initialising, routing, scheduling, spending, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import is_superseded
@@ -42,10 +42,13 @@ def _wake_stuck(turn: Turn) -> bool:
     """A block that waits for runs which can't happen goes on without them; for people it waits on."""
     if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in turn.state.all_nodes()):
         return False
-    for node in turn.remediating():
-        routing.go_on(turn, node)
-        return True
-    return False
+    waiting = turn.remediating()
+    inner = next((node for node in reversed(waiting) if node.status == life.INITIALISING), None)
+    if inner is not None:
+        initialising.go_on(turn, inner)
+    elif waiting:
+        routing.go_on(turn, waiting[0])
+    return bool(waiting)
 
 
 def _skip_unrouted(turn: Turn) -> bool:

@@ -12,16 +12,19 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from gonogo.core.commands import StartCall
-from gonogo.core.events import AnyEvent, CallFailed, CancelAsked
+from gonogo.core.events import AnyEvent, CallDone, CallFailed, CancelAsked
 from gonogo.core.faults import Effect, Fault
 from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.errors import GonogoError
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.evaluation import Answer
+from gonogo.hosts.keys import Keys, Place
 from gonogo.hosts.outcomes import Outcomes, bug_in
-from gonogo.hosts.prepare import Card, Preparation, Prepared, Unprepared
+from gonogo.hosts.prepare import Card, Preparation, Prepared, Unprepared, key_of
 from gonogo.provider import Context, Outcome
 
 STOP_S = 4.0
@@ -35,10 +38,22 @@ CONTAINER = "workflow"
 class Flight:
     """One call under way: in a task of its own, or `running` without one between the answers of the sandbox.
 
-    `begun`: its task runs; `called`: its provider does; `ending`: why it was told to end.
+    `begun`: its task runs; `called`: its provider does; `ending`: why it was told to end. `claim`: the key that it
+    alone may use meanwhile.
     """
 
-    __slots__ = ("alarm", "begun", "called", "command", "ending", "limit_s", "running", "step", "task")
+    __slots__ = (
+        "alarm",
+        "begun",
+        "called",
+        "claim",
+        "command",
+        "ending",
+        "limit_s",
+        "running",
+        "step",
+        "task",
+    )
 
     def __init__(self, command: StartCall, step: Step) -> None:
         self.command = command
@@ -47,6 +62,7 @@ class Flight:
         self.running: Generator[Any, Any, Outcome] | None = None
         self.alarm: asyncio.TimerHandle | None = None
         self.ending: str | None = None
+        self.claim: Place | None = None
         self.begun = False
         self.called = False
         self.limit_s: float | None = None
@@ -81,6 +97,7 @@ class Calls:
         self._post = post
         self._fail = fail
         self._flights: dict[int, Flight] = {}
+        self._keys = Keys(state)
         self._loop = asyncio.get_running_loop()
 
     def __len__(self) -> int:
@@ -95,7 +112,7 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - told apart there
             self._land_error(flight, error)
             return
-        if card.provider.inline and self._slots is None:
+        if card.provider.inline and self._slots is None and flight.step.idempotency_key is None:
             self._run_inline(flight, card)
         else:
             flight.task = self._loop.create_task(self._fly(flight, card))
@@ -179,6 +196,8 @@ class Calls:
         flight.begun = True
         try:
             prepared = self._preparation.prepare(card, flight.step, flight.command)
+            if prepared.key is not None and await self._is_replayed(flight, prepared, prepared.key):
+                return
             self._land(flight, self._event(flight, prepared, await self._performed(flight, card, prepared)))
         except asyncio.CancelledError:
             if flight.ending is None:
@@ -186,6 +205,18 @@ class Calls:
             self._land(flight, self._ended(flight))
         except BaseException as error:  # noqa: BLE001 - told apart there
             self._land_error(flight, error)
+
+    async def _is_replayed(self, flight: Flight, prepared: Prepared, key: str) -> bool:
+        """Answer a call with what one under the same key gave; False when there was none."""
+        place = flight.step.name, key_of(key)
+        kept = await self._keys.claim(place)
+        if kept is None:
+            flight.claim = place
+            return False
+        inputs = self._outcomes.inputs(prepared.inputs) if prepared.inputs else None
+        now_s = self._clock.now()
+        self._land(flight, self._outcomes.replayed(flight.command.call, now_s, kept, key, inputs))
+        return True
 
     def _land_error(self, flight: Flight, error: BaseException) -> None:
         event = self._event_of(flight, error)
@@ -213,7 +244,10 @@ class Calls:
 
     def _event(self, flight: Flight, prepared: Prepared, outcome: Outcome) -> AnyEvent:
         inputs = self._outcomes.inputs(prepared.inputs) if prepared.inputs else None
-        return self._outcomes.event(flight.step, flight.command.call, self._clock.now(), outcome, inputs)
+        event = self._outcomes.event(flight.step, flight.command.call, self._clock.now(), outcome, inputs)
+        if prepared.key is not None and isinstance(event, CallDone):
+            return replace(event, key=key_of(prepared.key))
+        return event
 
     def _context(self, flight: Flight, prepared: Prepared) -> Context:
         context = self._context_for(flight.command, flight.step, prepared.call.timeout_s)
@@ -255,6 +289,8 @@ class Calls:
             return  # given up before
         if flight.alarm is not None:
             flight.alarm.cancel()
+        if flight.claim is not None:
+            self._keys.release(flight.claim, event)
         self._post(event)
 
     def _ended(self, flight: Flight) -> CallFailed:

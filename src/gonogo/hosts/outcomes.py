@@ -15,6 +15,7 @@ from msgspec import UNSET
 from gonogo.core.events import CallDone, CallFailed, CallParked
 from gonogo.core.faults import Effect, Fault, Issue
 from gonogo.core.plan import Step
+from gonogo.core.replays import answer
 from gonogo.expressions.results import MemoryOp
 from gonogo.hosts.schemas import Schemas
 from gonogo.journal.blobs import BLOB_BYTES
@@ -61,6 +62,10 @@ class Outcomes:
     ) -> CallFailed:
         """The event of a failure the host itself found."""
         return CallFailed(at=at, call=call, fault=self._fault(fault), effect=effect, inputs=inputs)
+
+    def replayed(self, call: int, at: float, kept: CallDone, key: str, inputs: Any) -> CallDone:
+        """The event of a call that another one under its key has answered."""
+        return answer(kept, call, at, self._redactor.text(key), inputs)
 
     def inputs(self, rendered: dict[str, Any]) -> Any:
         """Rendered inputs as an attempt's record keeps them: masked, large ones elsewhere."""

@@ -52,11 +52,12 @@ class Card(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A call, the inputs that were rendered for it, and variables its texts name that aren't set."""
+    """A call, the inputs rendered for it, variables its texts name that aren't set, the key that a template gave."""
 
     call: Call
     inputs: dict[str, Any]
     unset: tuple[str, ...] = ()
+    key: str | None = None
 
 
 class Preparation:
@@ -120,7 +121,7 @@ class Preparation:
             card.templated,
             step.schema,
         )
-        return Prepared(call, inputs, unset)
+        return Prepared(call, inputs, unset, None if self._is_withheld(step) else key or None)
 
     def _new_card(self, step: Step) -> Card:
         if not (step.config or step.env or self._overlay or self._state.graph.plan.env):
@@ -145,7 +146,11 @@ class Preparation:
             provider = self._table.get(step.type)
         except UnknownType as problem:
             raise Unprepared(_fault(step, "provider.unknown", "provider/unknown", str(problem))) from problem
-        return withheld(provider) if self._state.safe_mode and step.effects == "mutates" else provider
+        return withheld(provider) if self._is_withheld(step) else provider
+
+    def _is_withheld(self, step: Step) -> bool:
+        """Safe mode makes no mutating call, so nothing is known under its key."""
+        return self._state.safe_mode and step.effects == "mutates"
 
     def _plain_card(self, step: Step) -> Card:
         """The card of a step that says nothing; its config is frozen, so one does for all of its type and effects."""

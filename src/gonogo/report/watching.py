@@ -90,6 +90,10 @@ class Watch:
         self.active[decision.step, decision.scope].due_s = decision.due_s
         self._unsettle(decision)
 
+    def _initialising(self, decision: d.Initialising) -> None:
+        self._unsettle(decision)
+        self._set(decision, "waiting", decision.sentence())
+
     def _remediating(self, decision: d.Remediating) -> None:
         self._set(decision, "waiting", decision.sentence())
 
@@ -136,6 +140,7 @@ _HANDLERS: dict[type, Callable[[Watch, Any], None]] = {
     d.Ended: Watch._ended,
     d.Skipped: Watch._skipped,
     d.Retrying: Watch._retrying,
+    d.Initialising: Watch._initialising,
     d.Remediating: Watch._remediating,
     d.Held: Watch._held,
     d.Doubted: Watch._doubted,

@@ -158,6 +158,8 @@ def _calm_step(plan: Plan, step: Step) -> Step:
 
     return msgspec.structs.replace(
         step,
+        on_init=(),
+        on_init_js=None,
         on_success=None,
         on_finish=None,
         on_fail=Block(retry=retry) if retry is not None else None,
