@@ -188,9 +188,9 @@ class Script:
 
     # --- driving
 
-    def tell(self, event: e.AnyEvent) -> Script:
-        """Give one more event and go on."""
-        self._inbox.append(event)
+    def tell(self, *events: e.AnyEvent) -> Script:
+        """Give more events, which come in together, and go on."""
+        self._inbox.extend(events)
         return self.go()
 
     def pass_time(self, seconds: float) -> Script:

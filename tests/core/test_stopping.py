@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Draft, Never, Parks, Script, block, plan, step
 
 from gonogo.core import commands as c
-from gonogo.core.events import CallDone, CancelAsked
-from gonogo.core.plan import Retry
+from gonogo.core import decisions as d
+from gonogo.core.events import AnswerGiven, CallDone, CancelAsked
+from gonogo.core.plan import Budget, Retry
 
 
 def test_C_14_R5_fail_fast_skips_what_hasnt_started_and_lets_running_steps_end() -> None:
@@ -124,3 +125,39 @@ def test_a_cancelled_fan_out_opens_no_more_items() -> None:
     script = Script(plan(*steps), calls={"list": [1, 2, 3], "each": Never()})
     script.tell(CancelAsked())
     assert (script.started, script.outcome("each")) == (["list", "each@list#1[0]"], "cancelled")
+
+
+# --- a cancelled run stays cancelled
+
+
+def cancelled_in_cleanup(*more: Draft, calls: dict[str, object] | None = None, **keys: object) -> Script:
+    """A run that was cancelled while `b` was under way, and cleans up."""
+    steps = [
+        step("a", effects="mutates", compensate="undo"),
+        step("ask", "a"),
+        step("b", "ask"),
+        step("undo"),
+        *more,
+    ]
+    script = Script(plan(*steps, **keys), calls={"ask": Parks(), "b": Never(), **(calls or {})})
+    script.tell(AnswerGiven(step="ask", text="go", by="me"), CancelAsked(by="me"))
+    return script
+
+
+def test_semantics_5_a_halt_in_the_cleanup_leaves_the_run_cancelled() -> None:
+    """Semantics 5 and 20: it is still the cancel that ended the run, so nothing is undone."""
+    halt = [{"name": "stop", "when": "yes", "halt": True}]
+    script = cancelled_in_cleanup(step("tidy", "b", always=True, conditions=halt))
+    assert script.outcome("tidy") == "failed"
+    assert [one.reason for one in script.decided(d.Stopping)] == ["cancelled"]
+    assert "undo" not in script.started
+
+
+def test_semantics_5_a_budget_of_time_does_not_lengthen_the_cleanup() -> None:
+    """Semantics 5 and 23: a cancelled run has its grace; the alarm for its time is forgotten."""
+    script = cancelled_in_cleanup(
+        step("tidy", "b", always=True), calls={"tidy": Never()}, budget=Budget(time_s=5.0)
+    )
+    assert (script.now, script.state.stopping) == (10.0, "cancelled_hard")
+    assert script.state.run_issues == []
+    assert script.state.timers == {}

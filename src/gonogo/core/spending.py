@@ -39,7 +39,10 @@ def disarm(turn: Turn) -> None:
 
 
 def out_of_time(turn: Turn) -> None:
-    """The alarm went off."""
+    """The alarm went off. A cancelled run has a grace of its own and stays cancelled (semantics.md 5)."""
+    if stopping.is_cancelled(turn.state):
+        disarm(turn)
+        return
     budget = turn.graph.plan.budget
     breach(turn, "", "", "time_s", budget.time_s or 0.0, budget.time_s or 0.0)
 

@@ -7,13 +7,25 @@ from gonogo.core import lifecycle as life
 from gonogo.core import scheduling
 from gonogo.core.dependencies import rest_at
 from gonogo.core.faults import Fault
-from gonogo.core.state import Node
+from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
+
+CANCELLED = frozenset({"cancelled", "cancelled_hard"})
+
+
+def is_cancelled(state: State) -> bool:
+    """True when somebody wants the run to end, or its cleanup took too long."""
+    return state.stopping in CANCELLED
 
 
 def stop(turn: Turn, reason: str, step: str | None = None, *, at_once: bool = True) -> None:
-    """Nothing new starts; what runs is told to stop, unless it may end (`at_once` False, as for fail_fast)."""
+    """Nothing new starts; what runs is told to stop, unless it may end (`at_once` False, as for fail_fast).
+
+    A cancelled run stays cancelled, whatever its cleanup comes to (semantics.md 5).
+    """
     state = turn.state
+    if is_cancelled(state) and reason not in CANCELLED:
+        return
     if reason in ("cancelled", "budget") and any(other.always for other in turn.graph.steps.values()):
         forget_cleanup(turn)
         timer = state.last_timer + 1

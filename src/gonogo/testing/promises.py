@@ -6,6 +6,8 @@ spent        no more calls and retries than the run's budget
 faults       each fault is detected, then has exactly one end (spec G16)
 undone       what was done is undone in reverse, each time once, or kept (semantics.md 20)
 one_shot     a step tagged one_shot runs once in a scope (spec C.15)
+cancelled    a cancelled run isn't stopped for another reason (semantics.md 5)
+lifted       nothing stays kept back by a step that has passed since (spec C.8)
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from gonogo.testing.scenarios import Scenario
 if TYPE_CHECKING:
     from gonogo.testing.outside import Outside
 
+BLOCKED = ("suppressed", "dependency_failed")
+CANCELLED = ("cancelled", "cancelled_hard")
 ENDS = ("recovery.succeeded", "recovery.failed")
 Done = tuple[str, str, int]
 
@@ -56,6 +60,8 @@ class Promises:
             self._begin_undoing(decision)
         elif isinstance(decision, d.Undone):
             self._undone(decision)
+        elif isinstance(decision, d.Stopping):
+            _check_cancelled(state, decision)
         elif isinstance(decision, d.Chosen) and decision.choice == "retry":
             place = (decision.step, decision.scope)
             self.chosen[place] = self.chosen.get(place, 0) + 1
@@ -69,6 +75,7 @@ class Promises:
             if open_faults:
                 raise Broken("faults", f"the run is over, faults {open_faults} have no end")
             self._check_all_undone(state)
+            _check_lifted(state)
 
     # --- starts
 
@@ -161,6 +168,23 @@ class Promises:
     def _went_on(self, state: State) -> bool:
         """A run that was cancelled and taken up again may come to another end."""
         return "cancelled" in self.plan.compensate_on
+
+
+def _check_cancelled(state: State, decision: d.Stopping) -> None:
+    if state.stopping in CANCELLED and decision.reason not in CANCELLED:
+        raise Broken("cancelled", f"the run is {state.stopping}, and stopped again: {decision.reason}")
+
+
+def _check_lifted(state: State) -> None:
+    """The plain cases only: a guard of the reader's own scope that gives no list, in a run that came to its own end."""
+    for node in () if state.stopping else state.all_nodes():
+        if node.outcome != "skipped" or node.reason not in BLOCKED or node.because is None:
+            continue
+        guard = state.node(node.because, node.scope)
+        if guard is None or guard.fan is not None or state.step(guard).for_each:
+            continue
+        if guard.outcome == "passed":
+            raise Broken("lifted", f"{node.step} in {node.scope or '(run)'} is kept back by {guard.step}")
 
 
 def _keeps_back(guard: Step, step: Step) -> bool:
