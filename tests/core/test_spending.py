@@ -7,7 +7,10 @@ from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Returns, Script,
 
 from gonogo.core import decisions as d
 from gonogo.core import events as e
+from gonogo.core.faults import Issue
 from gonogo.core.plan import Budget, Plan, Retry
+from gonogo.core.spending import budget_beneath
+from gonogo.core.state import State
 
 
 def looping(**keys: object) -> Plan:
@@ -173,3 +176,167 @@ def test_the_state_folds_back_to_what_was_spent() -> None:
     script = Script(spending(Budget(calls=9, tokens=150)), calls={"a": used(tokens=100), "b": Parks()})
     folded, spent = script.folded().spent, script.state.spent
     assert (folded.calls, folded.tokens) == (spent.calls, spent.tokens) == (2, 100)
+
+
+# --- what a breach says and does, exactly
+
+
+def breach(what: str, message: str, step: str | None = None, scope: str | None = None) -> Issue:
+    """The issue of a budget that is used up."""
+    return Issue(f"budget/{what}_exceeded", message, check_name=step, scope=scope, engine=True)
+
+
+def refusals(script: Script) -> list[tuple]:
+    """The refusals, without their issues."""
+    return [
+        (one.step, one.scope, one.target, one.limit, one.used, one.allowed)
+        for one in script.decided(d.Refused)
+    ]
+
+
+def test_a_breach_of_time_says_how_much() -> None:
+    """Semantics 23, D.1: an issue of the run and a refusal about no step."""
+    script = Script(spending(Budget(time_s=5.0)), calls={"b": Never()})
+    text = "the run has used 5 s of its budget of 5 (time)"
+    assert script.state.run_issues == [breach("time", text)]
+    assert refusals(script) == [("", "", "", "budget.time_s", 5.0, 5.0)]
+    assert script.state.spent.time_s == 5.0
+
+
+def test_a_breach_of_calls_says_how_many() -> None:
+    """Semantics 23, D.1."""
+    script = Script(spending(Budget(calls=2)))
+    assert script.state.run_issues == [breach("calls", "the run has used 2 calls of its budget of 2 (calls)")]
+    assert refusals(script) == [("", "", "", "budget.calls", 2, 2)]
+    assert Script(spending(Budget(calls=0))).started == ["tidy"]
+
+
+def test_a_breach_of_retries_names_the_step() -> None:
+    """Semantics 23, D.1."""
+    one = step("a", on_fail=block(retry=Retry(3)))
+    script = Script(plan(one, budget=Budget(retries=1)), calls={"a": TRANSIENT})
+    text = "the run has used 1 retries of its budget of 1 (retries)"
+    assert script.state.run_issues == [breach("retries", text, "a")]
+    assert refusals(script) == [("a", "", "a", "budget.retries", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("budget", "what", "text"),
+    [
+        (Budget(tokens=150), "tokens", "the run has used 200 tokens of its budget of 150 (tokens)"),
+        (Budget(money=0.3), "money", "the run has used 0.4 of its budget of 0.3 (money)"),
+    ],
+)
+def test_a_breach_by_a_call_names_its_step_and_scope(budget: Budget, what: str, text: str) -> None:
+    """Semantics 23, D.1: the call that went too far."""
+    script = Script(
+        plan(step("list", for_each=True), step("each", "list", fanout="map"), budget=budget),
+        calls={"list": [1, 2, 3], "each": used(tokens=100, cost=0.2)},
+    )
+    assert script.state.run_issues == [breach(what, text, "each", "list#1[1]")]
+    assert script.state.stopped_by == "each"
+    assert [one[:4] for one in refusals(script)] == [("each", "list#1[1]", "each", f"budget.{what}")]
+
+
+@pytest.mark.parametrize(
+    ("budget", "outcome"), [(Budget(tokens=50), "cancelled"), (Budget(money=0.1), "cancelled")]
+)
+def test_tokens_and_money_that_are_up_stop_what_is_in_flight(budget: Budget, outcome: str) -> None:
+    """Semantics 23: it would only spend more."""
+    script = Script(
+        plan(step("slow"), step("dear"), budget=budget, max_parallelism=2),
+        calls={"slow": Never(), "dear": used(tokens=100, cost=0.2)},
+    )
+    assert script.outcome("slow") == outcome
+
+
+def test_calls_that_are_up_let_what_is_in_flight_end() -> None:
+    """Semantics 23: it was allowed."""
+    script = Script(
+        plan(step("slow"), step("a"), step("b", "a"), budget=Budget(calls=2), max_parallelism=2),
+        calls={"slow": Never()},
+    )
+    assert script.state.stopping == "budget"
+    script.tell(e.CallDone(call=1, output="fine"))
+    assert script.outcome("slow") == "passed"
+
+
+def test_a_run_is_stopped_once_for_what_two_calls_used() -> None:
+    """Semantics 23: what returns after the breach is counted, and changes nothing."""
+    script = Script(
+        plan(step("a"), step("b"), budget=Budget(tokens=50, money=0.1), max_parallelism=2),
+        calls={"a": used(tokens=100, cost=0.2), "b": used(tokens=100, cost=0.2)},
+    )
+    assert rules(script) == ["budget/tokens_exceeded"]
+    assert script.state.spent.tokens == 200
+
+
+@pytest.mark.parametrize("delay_s", [2.0, 4.5])
+def test_after_a_wait_a_run_has_the_rest_of_its_time(delay_s: float) -> None:
+    """Semantics 23: not more, and not less."""
+    retry = Retry(1, delay_s=delay_s, jitter=0.0)
+    script = Script(
+        plan(
+            step("a", on_fail=block(retry=retry)), step("b", "a"), step("c", "b"), budget=Budget(time_s=5.0)
+        ),
+        calls={
+            "a": lambda command: TRANSIENT if command.attempt == 1 else "fine",
+            "b": Parks(),
+            "c": Never(),
+        },
+    )
+    script.pass_time(100.0).tell(e.AnswerGiven(step="b", text="yes", by="me"))
+    assert script.now == 105.0
+    limited = script.decided(d.TimeLimited)
+    assert [one.due_s for one in limited] == [5.0, 105.0]
+    assert len({one.timer for one in (*limited, *script.decided(d.Retrying))}) == 3
+
+
+def test_a_run_that_has_used_all_its_time_has_none_after_a_wait() -> None:
+    """Semantics 23: the alarm is at once, not in the past."""
+    retry = Retry(1, delay_s=5.0, jitter=0.0)
+    script = Script(
+        plan(step("a", on_fail=block(retry=retry)), step("b"), step("c", "b"), budget=Budget(time_s=5.0)),
+        calls={"a": TRANSIENT, "b": Parks(), "c": Never()},
+    )
+    assert script.state.stopping == "budget"
+
+
+def test_a_run_that_stops_sets_no_alarm() -> None:
+    """Semantics 23: its end has bounds of its own."""
+    script = Script(
+        plan(step("a"), step("tidy", "a", always=True), budget=Budget(time_s=5.0)), calls={"a": Parks()}
+    )
+    script.tell(e.CancelAsked(by="me"))
+    assert len(script.decided(d.TimeLimited)) == 1
+
+
+# --- what a run beneath may spend
+
+
+def parent_that_spent(budget: Budget) -> State:
+    """A run three seconds old that has made two calls and a retry, and used tokens and money."""
+    state = Script(plan(step("a"), step("b", "a"), budget=budget)).state
+    state.at, state.active_since = 3.0, 1.0
+    spent = state.spent
+    spent.time_s, spent.calls, spent.retries, spent.tokens, spent.money = 1.0, 2, 1, 40, 0.25
+    return state
+
+
+def test_a_run_beneath_has_what_is_left() -> None:
+    """Semantics 22 and 23: of each, where the run above has a limit."""
+    state = parent_that_spent(Budget(time_s=10.0, calls=5, retries=3, tokens=100, money=1.0))
+    assert budget_beneath(state, Budget()) == Budget(time_s=7.0, calls=3, retries=2, tokens=60, money=0.75)
+
+
+def test_a_run_beneath_has_its_own_budget_where_that_is_less() -> None:
+    """Semantics 22 and 23: the tighter of both."""
+    state = parent_that_spent(Budget(calls=5, tokens=100))
+    own = Budget(time_s=4.0, calls=1, retries=9, tokens=90)
+    assert budget_beneath(state, own) == Budget(time_s=4.0, calls=1, retries=9, tokens=60)
+
+
+def test_a_run_beneath_one_that_has_used_more_has_nothing() -> None:
+    """Semantics 22 and 23: nothing is not less than nothing."""
+    state = parent_that_spent(Budget(calls=1, tokens=10))
+    assert budget_beneath(state, Budget()) == Budget(calls=0, tokens=0)
