@@ -78,7 +78,7 @@ ROWS_NOT_DUE = {
 }
 
 WITHOUT_EFFECT = (
-    "max_runs", "max_runs_per_check", "fail_fast", "max_parallelism", "reduce", "timeout", "goto_event",
+    "max_runs", "max_runs_per_check", "fail_fast", "max_parallelism", "reduce", "on_init", "timeout", "goto_event",
 )  # fmt: skip
 """I.1 13: keys that had no effect, one case each."""
 

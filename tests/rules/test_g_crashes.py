@@ -103,6 +103,24 @@ steps:
         "steps: {a: {type: noop, on_fail: {retry: {max: 1, exhausted: {goto: b}}}}, b: {type: noop, start: routed}}",
         {"a": Fails()},
     ),
+    "prepared": (
+        """
+steps:
+  a: {type: noop, on_init: {run: [one, two]}, on_fail: {retry: {max: 1}}}
+  one: {type: noop}
+  two: {type: noop}
+""",
+        {"a": first_attempt},
+    ),
+    "badly prepared": (
+        """
+steps:
+  a: {type: noop, on_init: {run: [one]}, on_fail: {run: [mend]}}
+  one: {type: noop}
+  mend: {type: noop}
+""",
+        {"one": Fails("logical")},
+    ),
     "once only": (
         """
 tag_filter: {include: [one_shot]}
