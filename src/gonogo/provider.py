@@ -175,6 +175,16 @@ class Context(Protocol):
         """
         ...
 
+    async def run_step(
+        self, step: str, arguments: Mapping[str, Any], *, number: int, mutates: bool = False
+    ) -> Outcome:
+        """Run another step of the workflow as a part of this call; it sees `arguments` as `args`.
+
+        `number` tells uses within this call apart. One that changes things is refused unless `mutates`. It is no step
+        of the run by that: what came of it is for this call's output and meta.
+        """
+        ...
+
     def gate(self, default: Policy | None = None) -> Gate:
         """The gate that this call's requests go through: the step's own policy, else `default`, else one attempt.
 
@@ -195,7 +205,8 @@ class Provider(Struct, frozen=True):
     any depth) are Liquid and rendered before the call; `late_templates`: those the provider renders
     itself, because they see what the call gave (`transform` sees `output`): checked at load, not rendered
     by the host. `references`: names of config fields in whose texts `${{ env.X }}`, `${X}` and `$X` stand
-    for variables of the environment, secrets included (spec E.6); never of fields that a shell reads.
+    for variables of the environment, secrets included (spec E.6); never of fields that a shell reads. `secrets`: keys,
+    at any depth of the config, whose text has to be such a reference: a file is no place for a secret.
     `expressions`: config field → kind (condition, value, script) for the load-time check. `effects`: what
     a call with this config does outside; None means it can't be known and counts as repeatable
     ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
@@ -211,6 +222,7 @@ class Provider(Struct, frozen=True):
     templates: frozenset[str] = frozenset()
     late_templates: frozenset[str] = frozenset()
     references: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
     expressions: Mapping[str, str] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     default_fanout: str = "map"

@@ -67,7 +67,7 @@ def test_CLI_1_an_unknown_type_is_refused(refuse: Any) -> None:
 def test_a_type_of_a_later_version_is_not_called_unknown(refuse: Any) -> None:
     """The table knows what is planned."""
     assert (
-        "isn't available" in one(refuse(f"{HEAD}  a: {{type: ai, prompt: x}}\n"), "type.unavailable").message
+        "isn't available" in one(refuse(f"{HEAD}  a: {{type: mcp, prompt: x}}\n"), "type.unavailable").message
     )
 
 

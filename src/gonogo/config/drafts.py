@@ -112,12 +112,16 @@ def _provider(
     if not isinstance(kind, str):
         return None  # the model reports the type
     at = (*path, "type")
+    guess = _type_by_keys(node)
+    if given is None and guess is not None and "prompt" not in node.entries:
+        message = "a step without a type is of type ai, and that has a prompt"
+        notes.add_key("error", "type.missing", message, path, f"type: {guess}")
+        return None
     try:
         return providers.get(kind)
     except KeyError as unknown:
         near = getattr(unknown, "nearest", None)
         if given is None:
-            guess = _type_by_keys(node)
             suggestion = f"type: {guess}" if guess else None
             message = "a step without a type is of type ai, which isn't available in this version"
             notes.add_key("error", "type.missing", message, path, suggestion)

@@ -6,6 +6,7 @@ from typing import Any
 
 from gonogo.config import templates
 from gonogo.config.actions import Actions, workflow_exists
+from gonogo.config.asking import check_secrets, check_tools
 from gonogo.config.children import check_child
 from gonogo.config.collect import Collector
 from gonogo.config.criticality import check_criticality, criticality_of, effects_of
@@ -212,6 +213,8 @@ class StepCompiler:
                 for below, scalar in texts(node):
                     use = Use((*path, *below), draft.name, key)
                     self._expressions.check(scalar.text, provider.expressions[key], use)  # type: ignore[arg-type]
+        check_secrets(draft, self._notes)
+        check_tools(draft, self._actions, self._expressions)
         workflow = draft.config.get("workflow")
         if provider.name == "workflow" and isinstance(workflow, str):
             workflow_exists(workflow, (*draft.path, "workflow"), self._actions.workflows, self._notes)

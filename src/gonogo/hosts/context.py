@@ -12,7 +12,8 @@ from gonogo.hosts.base import LogLine, Question, Surroundings
 from gonogo.hosts.evaluation import Evaluations
 from gonogo.hosts.gates import Gates
 from gonogo.hosts.templates import Templates
-from gonogo.provider import ChildResult
+from gonogo.hosts.tools import StepTools
+from gonogo.provider import ChildResult, Outcome
 
 if TYPE_CHECKING:
     from gonogo.gate import Gate, Policy, Purse
@@ -38,6 +39,7 @@ class CallContext:
 
     __slots__ = (
         "_around", "_child", "_command", "_evaluations", "_gates", "_run_id", "_step", "_templates", "_timeout_s",
+        "_tools",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +52,7 @@ class CallContext:
         templates: Templates,
         child: RunChild,
         gates: Gates,
+        tools: StepTools,
         timeout_s: float | None,
     ) -> None:
         self._run_id = run_id
@@ -60,6 +63,7 @@ class CallContext:
         self._templates = templates
         self._child = child
         self._gates = gates
+        self._tools = tools
         self._timeout_s = timeout_s
 
     async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
@@ -118,6 +122,12 @@ class CallContext:
             shares_memory=shares_memory,
             purse=self._gates.purse(),
         )
+
+    async def run_step(
+        self, step: str, arguments: Mapping[str, Any], *, number: int, mutates: bool = False
+    ) -> Outcome:
+        """Run a step within this call."""
+        return await self._tools.run(self._command, step, arguments, number=number, mutates=mutates)
 
     def gate(self, default: Policy | None = None) -> Gate:
         """The gate of this call."""

@@ -43,6 +43,7 @@ from gonogo.hosts.outcomes import Outcomes
 from gonogo.hosts.prepare import Preparation
 from gonogo.hosts.schemas import Schemas
 from gonogo.hosts.templates import Templates
+from gonogo.hosts.tools import StepTools
 from gonogo.journal.records import Record
 from gonogo.journal.store import Request, RunJournal
 from gonogo.provider import Context
@@ -73,6 +74,7 @@ class RunLoop:
             around.redactor, journal.blobs, Schemas(), state.graph.plan.limits.output_bytes_max
         )
         preparation = Preparation(state, around.table, self.templates, around.environment, around.overlay)
+        self._tools = StepTools(state, preparation, outcomes, self._context)
         self._calls = Calls(
             state, preparation, outcomes, clock, self._context, around.slots, post=self.post, fail=self.fail
         )  # fmt: skip
@@ -343,6 +345,7 @@ class RunLoop:
             self.templates,
             self._child,
             self.gates,
+            self._tools,
             timeout_s,
         )
 

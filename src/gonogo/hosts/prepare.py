@@ -6,9 +6,10 @@ Whatever can't be prepared is a failure of the step before anything was started 
 from __future__ import annotations
 
 import hashlib
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -86,12 +87,16 @@ class Preparation:
             card = self._cards[step.name] = self._new_card(step)
         return card
 
-    def prepare(self, card: Card, step: Step, command: StartCall) -> Prepared:
-        """One call of a step. Raises Unprepared."""
+    def prepare(
+        self, card: Card, step: Step, command: StartCall, arguments: Mapping[str, Any] | None = None
+    ) -> Prepared:
+        """One call of a step; `arguments` are its `args` when it is called as a tool. Raises Unprepared."""
         provider = card.provider
         rendered = card.config is None or card.env is None or step.idempotency_key is not None
         needed = provider.needs_names or rendered
-        names = names_for(self._state, command.step, command.scope) if needed else _NOTHING
+        names: Mapping[str, Any] = names_for(self._state, command.step, command.scope) if needed else _NOTHING
+        if arguments is not None:
+            names = ChainMap({"args": arguments}, cast("dict[str, Any]", names))  # never written
         inputs: dict[str, Any] = {}
         unset: tuple[str, ...] = ()
         config, env, key = card.config, card.env, None

@@ -1,15 +1,15 @@
 """The one place that opens outbound HTTP: one exchange, nothing tried again, redirects followed by hand.
 
-It knows addresses, limits and what a failure means for the far side; not steps, outputs or JSON. Proxies of
-the environment aren't used. Each hop connects to an address that has been looked up and checked before
-(`_addresses.py`).
+An answer is kept whole, or handed on as it comes (`Take`). It knows addresses, limits and what a failure means for
+the far side; not steps, outputs or JSON. Proxies of the environment aren't used. Each hop connects to an address that
+has been looked up and checked before (`_addresses.py`).
 """
 
 from __future__ import annotations
 
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -71,6 +71,10 @@ class Problem(Struct, frozen=True):
     effect: Effect = "none"
 
 
+Take = Callable[[Mapping[str, str], bytes], bool]
+"""Gets the next bytes of a 2xx's body, decoded, with its headers (names in lower case); False: that was enough."""
+
+
 class _Stop(Exception):  # noqa: N818 - the name says what happened
     """Carries a problem out of a hop."""
 
@@ -80,10 +84,14 @@ class _Stop(Exception):  # noqa: N818 - the name says what happened
 
 
 class _Progress(Struct):
-    """How far the exchange has come. `sent`: some bytes of a request have left. `hops`: requests before this one."""
+    """How far the exchange has come. `sent`: some bytes of a request have left. `hops`: requests before this one.
+
+    `take` gets the body of a 2xx, which then isn't kept.
+    """
 
     sent: bool = False
     hops: int = 0
+    take: Take | None = None
 
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Called by the transport at each of its steps."""
@@ -96,9 +104,13 @@ class _Progress(Struct):
         return "unknown" if self.sent else "none"
 
 
-async def send(request: Request, limits: Limits) -> Response | Problem:
-    """One exchange with its redirects. Raises nothing that the network or the far side can cause."""
-    progress = _Progress()
+async def send(request: Request, limits: Limits, take: Take | None = None) -> Response | Problem:
+    """One exchange with its redirects. Raises nothing that the network or the far side can cause.
+
+    With `take` the body of a 2xx is handed on as it comes, and the response's own body is empty. The limits hold for
+    it, too; a timeout while it comes is a Problem.
+    """
+    progress = _Progress(take=take)
     try:
         with anyio.fail_after(limits.total_s):
             return await _follow(request, limits, progress)
@@ -198,7 +210,7 @@ async def _exchange(
         async with transport:
             response = await transport.handle_async_request(outgoing)
             try:
-                body = b"" if request.method == "HEAD" else await _body(response, limits)
+                body = b"" if request.method == "HEAD" else await _body(response, limits, progress.take)
             finally:
                 await response.aclose()
     except httpx2.TransportError as problem:
@@ -249,11 +261,16 @@ async def _trust(url: httpx2.URL) -> ssl.SSLContext:
     return await anyio.to_thread.run_sync(httpx2.create_ssl_context)
 
 
-async def _body(response: httpx2.Response, limits: Limits) -> bytes:
-    """The decoded body, read no further than its limit."""
+async def _body(response: httpx2.Response, limits: Limits, take: Take | None) -> bytes:
+    """The decoded body, read no further than its limit, or than `take` wants it."""
     decoder = _Decoder(response.headers.get("content-encoding", "").strip().lower(), limits.body_bytes_max)
+    if not response.is_success:
+        take = None
+    headers = _plain(response.headers)
     async for chunk in response.stream:  # type: ignore[union-attr]
         decoder.feed(chunk)
+        if take is not None and not take(headers, decoder.taken()):
+            return b""
     return decoder.end()
 
 
@@ -267,6 +284,7 @@ class _Decoder:
         self._packed = encoding not in ("", "identity")
         self._unpack = zlib.decompressobj(_ANY_HEADER)
         self._max = bytes_max
+        self._size = 0
         self._body = bytearray()
         self._fed = False
 
@@ -280,7 +298,7 @@ class _Decoder:
             if self._unpack.eof:
                 self._unpack = zlib.decompressobj(_ANY_HEADER)
             try:
-                self._keep(self._unpack.decompress(chunk, self._max - len(self._body) + 1))
+                self._keep(self._unpack.decompress(chunk, self._max - self._size + 1))
             except zlib.error as problem:
                 raise _Stop(
                     Problem("http.encoding", f"the answer can't be unpacked: {problem}", effect="done")
@@ -293,9 +311,16 @@ class _Decoder:
             raise _Stop(Problem("http.network", "the answer ended in the middle", effect="done"))
         return bytes(self._body)
 
+    def taken(self) -> bytes:
+        """What has come since the last time; it isn't kept, but counts."""
+        data = bytes(self._body)
+        self._body.clear()
+        return data
+
     def _keep(self, data: bytes) -> None:
         self._body += data
-        if len(self._body) > self._max:
+        self._size += len(data)
+        if self._size > self._max:
             message = (
                 f"the answer is larger than {self._max:,} bytes; raise `max_response_bytes` if that's meant"
             )

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from gonogo.gate.gate import Gate
 from gonogo.gate.policy import Bounds, Policy, Timers
-from gonogo.provider import Call, ChildResult, Provider, Result
+from gonogo.provider import Call, ChildResult, Outcome, Provider, Result
 from gonogo.testing.waits import SkippingClock
 
 Evaluate = Callable[[str, str, Mapping[str, Any]], Result]
@@ -47,13 +47,15 @@ def _no_renderer(text: str, names: Mapping[str, Any]) -> str:
 class ScriptedContext:
     """Answers as told and notes what was asked of it.
 
-    `answers` and `children` are handed out in order; an answer None means that nobody is there. `logged`
-    holds (level, text), `shown` the lines of progress, `prompts` and `child_calls` what was asked. `policy` is what the
-    workflow says of the step's calls; `gates` are those handed out. Their `clock` skips waits and notes them.
+    `answers`, `children` and `steps` are handed out in order; an answer None means that nobody is there. `logged`
+    holds (level, text), `shown` the lines of progress, `prompts`, `child_calls` and `step_calls` what was asked.
+    `policy` is what the workflow says of the step's calls; `gates` are those handed out. Their `clock` skips waits and
+    notes them.
     """
 
     answers: Iterable[str | None] = ()
     children: Iterable[ChildResult] = ()
+    steps: Iterable[Outcome] = ()
     evaluate_with: Evaluate = _no_sandbox
     render_with: Render = _no_renderer
     working_directory: str = field(default_factory=os.getcwd)
@@ -63,11 +65,13 @@ class ScriptedContext:
     shown: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
     child_calls: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
+    step_calls: list[tuple[str, Mapping[str, Any], bool]] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.answers = iter(self.answers)
         self.children = iter(self.children)
+        self.steps = iter(self.steps)
 
     async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
         """What `evaluate_with` says."""
@@ -89,6 +93,15 @@ class ScriptedContext:
         """The next of `answers`; None when they have run out."""
         self.prompts.append(prompt)
         return next(iter(self.answers), None)
+
+    async def run_step(
+        self, step: str, arguments: Mapping[str, Any], *, number: int, mutates: bool = False
+    ) -> Outcome:
+        """The next of `steps`, as the test gives it."""
+        self.step_calls.append((step, arguments, mutates))
+        outcome = next(iter(self.steps), None)
+        assert outcome is not None, f"the test gives no outcome, but the step {step!r} was run"
+        return outcome
 
     def gate(self, default: Policy | None = None) -> Gate:
         """A gate of `policy`, else of `default`, else of one attempt; its ids, and so its jitter, repeat."""
