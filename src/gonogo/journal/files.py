@@ -55,9 +55,7 @@ def system_errors(doing: str, path: Path) -> Iterator[None]:
 
 def journal_error(doing: str, path: Path, error: OSError) -> JournalError:
     """What an OSError means for a journal."""
-    return JournalError(
-        f"can't {doing} {path}: {error.strerror or error}", advice=_advice(error.errno, path)
-    )
+    return JournalError(f"can't {doing} {path}: {error.strerror or error}", advice=_advice(error.errno, path))
 
 
 def _advice(number: int | None, path: Path) -> str:
