@@ -16,7 +16,6 @@ import pytest
         ("schema_mode: issue, schema: plain", "steps.a.schema_mode"),
         ("loop_budget: 3", "steps.a.loop_budget"),
         ("loop_budget: 3, on_fail: {retry: {max: 1}}", "steps.a.loop_budget"),
-        ("idempotency_key: k", "steps.a.idempotency_key"),
         ("on_success: {run: [b], goto_event: manual}", "steps.a.on_success.goto_event"),
         ("on_fail: {retry_on: [transient]}", "steps.a.on_fail.retry_on"),
     ],
@@ -38,7 +37,6 @@ def test_a_key_that_does_nothing_where_it_is_says_so(warn: Any, refuse: Any, key
         "schema_mode: issue, schema: {type: object}",
         "loop_budget: 3, on_success: {goto_js: 'null'}",
         "loop_budget: 3, on_fail: {retry: {max: 1, exhausted: {goto: b}}}",
-        "idempotency_key: k, mutates: true, criticality: info",
         "on_success: {goto: b, goto_event: manual}",
         "on_fail: {retry_on: [transient], retry: {max: 1}}",
     ],
@@ -54,3 +52,23 @@ def test_G_12_when_to_undo_needs_something_to_undo(warn: Any) -> None:
     assert [problem.code for problem in warn(text % ("halted", ""))] == ["key.idle"]
     assert warn(text % ("halted", ", compensate: b")) == ()
     assert warn(text % ("", "")) == ()
+
+
+POST = "type: http_client, url: 'http://localhost/', method: POST"
+
+
+@pytest.mark.parametrize(
+    ("keys", "codes"),
+    [
+        ("type: noop, idempotency_key: k", ["idempotency_key.reads"]),
+        (f"{POST}, mutates: false, idempotency_key: k", ["idempotency_key.reads"]),
+        (f"{POST}, criticality: info, idempotency_key: k", []),
+        ("type: command, exec: x, mutates: true, criticality: info, idempotency_key: k", []),
+    ],
+)
+def test_G_12_a_key_is_for_steps_that_mutate(warn: Any, refuse: Any, keys: str, codes: list[str]) -> None:
+    """G12, A.7: elsewhere it only keeps the step from being called again."""
+    text = f"steps: {{a: {{{keys}}}}}"
+    assert [problem.code for problem in warn(text)] == codes
+    if codes:
+        assert [problem.code for problem in refuse(text, strict=True)] == codes

@@ -21,11 +21,20 @@ def check_idle(plan: Plan, drafts: dict[str, Draft], document: Document, notes: 
     for name, draft in drafts.items():
         for key, message, advice in _of_step(draft, plan.steps[name]):
             notes.warn("key.idle", message, (*draft.path, *key), advice)
+        _check_key(draft, plan.steps[name], notes)
     if document.compensate_on and not any(step.compensate for step in plan.steps.values()):
         message = "no step has compensate, so nothing is undone at any end"
         notes.warn(
             "key.idle", message, ("compensate_on",), "say compensate: STEP where something is to be undone"
         )
+
+
+def _check_key(draft: Draft, step: Step, notes: Collector) -> None:
+    """A call whose key was used before isn't made (G12): right for what mutates, a surprise where something is read."""
+    if step.idempotency_key is not None and step.effects != "mutates":
+        message = "this step doesn't mutate, but is called only once for each key"
+        path = (*draft.path, "idempotency_key")
+        notes.warn("idempotency_key.reads", message, path, "write mutates: true, or remove it")
 
 
 Found = tuple[tuple[str, ...], str, str]
@@ -42,9 +51,6 @@ def _of_step(draft: Draft, step: Step) -> Iterator[Found]:
             yield (f"{key}_mode",), f"there is no {key} that could be violated", f"add {key}:, or remove it"
     if engine.loop_budget is not None and not _asks_for_loops(step):
         yield ("loop_budget",), "this step sends the run nowhere", "add on_fail: or on_success:, or remove it"
-    if engine.idempotency_key is not None and step.effects != "mutates":
-        message = "a key is for calls that change the outside; this step doesn't"
-        yield ("idempotency_key",), message, "write mutates: true, or remove it"
     for name in _BLOCKS:
         yield from _of_block(draft, name)
 
