@@ -141,3 +141,29 @@ def test_a_journal_decides_again_alike(play: Play) -> None:
     """Principle 1 and the snapshots: the records alone give the same decisions."""
     ran = play(AUDITED, context={"files": [{"filename": "x"}]})
     assert list(replay(ran.records)) == []
+
+
+# --- Schemas
+
+
+@pytest.mark.parametrize("kind", ["ai, prompt: Hm?", "command, exec: echo", "script, content: '1'", "noop"])
+def test_a_schema_holds_for_every_type(play: Play, kind: str) -> None:
+    """The guide's last note, H5, H6: an object is a JSON Schema whatever the type; its own rule, and a failure."""
+    text = f"steps: {{a: {{type: {kind}, schema: {{type: object, required: [n]}}}}}}"
+    assert play(text, {"a": {"n": 1}})["a"].outcome == "passed"
+    ran = play(text, {"a": {"m": 1}})
+    assert (ran["a"].outcome, ran.rules("a")) == ("failed", ["contract/schema_validation_failed"])
+
+
+def test_a_schema_that_is_a_text_judges_nothing(play: Play) -> None:
+    """The guide's last note, H5: it names a renderer."""
+    assert play("steps: {a: {type: noop, schema: code-review}}", {"a": 7}).verdict == "GO"
+
+
+def test_the_older_name_of_schema_still_works_and_is_noted(play: Play) -> None:
+    """The guide's last note: `output_schema` is kept for older files."""
+    from tests.guide.test_twins import load
+
+    text = "steps: {a: {type: noop, output_schema: {type: string}}}"
+    assert play(text, {"a": 7})["a"].outcome == "failed"
+    assert [problem.code for problem in load(text).problems] == ["key.older"]
