@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, step
 
 from gonogo.core import decisions as d
@@ -129,3 +130,193 @@ def test_the_state_folds_back_to_the_open_faults() -> None:
     )
     assert script.verdict == "HOLD"
     assert script.folded().open_faults == script.state.open_faults != {}
+
+
+# --- each event, exactly
+
+
+def details(script: Script, event: str) -> list[dict]:
+    """What is told with the events of a kind."""
+    return [one.detail for one in script.decided(d.FaultEvent) if one.event == event]
+
+
+LEFT = {"reason": "nothing was left to be tried"}
+
+
+def test_G_16_every_event_carries_the_fault() -> None:
+    """G16: step, scope, number, attempt, kind, class and rule, from detection to the end."""
+    script = Script(plan(step("a")), calls={"a": LOGICAL})
+    detected, failed = script.decided(d.FaultEvent)
+    same = {
+        "step": "a",
+        "scope": "",
+        "fault": 1,
+        "attempt": 1,
+        "kind": LOGICAL.kind,
+        "rule_id": LOGICAL.rule_id,
+    }
+    assert detected == d.FaultEvent(event="detected", fault_class="logical", detail={}, **same)
+    assert failed == d.FaultEvent(event="recovery.failed", fault_class="logical", detail=LEFT, **same)
+
+
+def test_G_16_the_attempt_is_the_one_that_failed_first() -> None:
+    """G16: the fault is that of its detection, also when the third attempt fails with another."""
+    script = Script(
+        plan(step("a", on_fail=block(retry=Retry(2)))),
+        calls={"a": lambda command: TRANSIENT if command.attempt < 3 else LOGICAL},
+    )
+    assert {(one.attempt, one.kind) for one in script.decided(d.FaultEvent)} == {(1, TRANSIENT.kind)}
+    assert details(script, "recovery.failed") == [LEFT]
+
+
+def test_G_16_a_route_is_an_attempt_that_says_where_to() -> None:
+    """G16: what on_fail runs, and where its goto goes."""
+    script = Script(
+        plan(
+            step("a", on_fail=block(run=["mend"], goto="b")),
+            step("mend"),
+            step("b", start="routed"),
+            max_loops=1,
+        ),
+        calls={"a": LOGICAL},
+    )
+    assert details(script, "recovery.attempted") == [
+        {"action": "run", "step": "mend"},
+        {"action": "goto", "step": "b"},
+    ]
+    assert details(script, "recovery.failed") == [{"reason": "the run ended"}]
+
+
+def test_G_16_routes_of_a_success_are_no_attempts() -> None:
+    """G16: another step's fault is open; what passes elsewhere doesn't mend it."""
+    script = Script(
+        plan(
+            step("a", on_fail=block(run=["mend"])),
+            step("mend"),
+            step("b", on_success=block(run=["c"])),
+            step("c"),
+        ),
+        calls={"a": LOGICAL},
+    )
+    assert details(script, "recovery.attempted") == [{"action": "run", "step": "mend"}]
+    assert {one.step for one in script.decided(d.FaultEvent)} == {"a"}
+
+
+def test_G_16_a_later_route_of_the_step_itself_is_no_attempt() -> None:
+    """G16: a fan-out item whose block failed; on_finish of its list is nobody's remedy."""
+    script = Script(
+        plan(
+            step("list", for_each=True, on_finish=block(run=["sum"])),
+            step("each", "list", fanout="map"),
+            step("sum", start="routed"),
+        ),
+        calls={"list": [1], "each": LOGICAL},
+    )
+    assert told(script) == ["detected", "isolated", "recovery.failed"]
+
+
+def test_G_16_who_is_told_is_said_after_the_end() -> None:
+    """G16, G27: the end's reason is that somebody is told."""
+    script = Script(plan(step("a", on_fail=block(escalate="page")), step("page")), calls={"a": LOGICAL})
+    assert details(script, "recovery.failed") == [{"reason": "escalated"}]
+    assert details(script, "escalated") == [{"step": "page"}]
+    assert script.decided(d.FaultEvent)[-1].fault == 1
+
+
+def test_G_16_a_failed_item_names_itself() -> None:
+    """G16, law 5: the other items go on."""
+    script = Script(
+        plan(step("list", for_each=True), step("each", "list", fanout="map")),
+        calls={"list": [1], "each": LOGICAL},
+    )
+    assert details(script, "isolated") == [{"item": "list#1[0]"}]
+
+
+def test_G_16_only_what_needs_the_step_alone_is_gated() -> None:
+    """G16: an OR group, a soft edge and a step for every case aren't; one entry of several is enough."""
+    script = Script(
+        plan(
+            step("a"),
+            step("z"),
+            step("both", "z", "a"),
+            step("either", "a|z"),
+            step("soft", "a?"),
+            step("tidy", "a", always=True),
+            step("other", "z"),
+        ),
+        calls={"a": LOGICAL},
+    )
+    assert details(script, "isolated") == [{"gated": ["both"]}]
+
+
+def test_G_16_a_tolerated_failure_gates_nobody() -> None:
+    """G16: its dependents go on; what acts behind it doesn't."""
+    script = Script(
+        plan(
+            step("a", criticality="internal", continue_on_failure=True),
+            step("next", "a"),
+            step("deploy", "next", effects="mutates"),
+        ),
+        calls={"a": LOGICAL},
+    )
+    assert details(script, "isolated") == [{"suppressed": ["deploy"]}]
+
+
+@pytest.mark.parametrize(("count", "total"), [(50, None), (51, 51)])
+def test_G_16_long_lists_are_cut_and_counted(count: int, total: int | None) -> None:
+    """G16: fifty names at most in one event."""
+    script = Script(plan(step("a"), *(step(f"s{n}", "a") for n in range(count))), calls={"a": LOGICAL})
+    (detail,) = details(script, "isolated")
+    assert (len(detail["gated"]), detail.get("gated_total")) == (50, total)
+
+
+def test_G_16_a_cancel_is_the_reason_of_the_end() -> None:
+    """G16: the step itself is cancelled while a person's choice is waited for."""
+    one = plan(step("a", on_fail=block(retry=Retry(1, exhausted="hold"))))
+    script = Script(one, calls={"a": TRANSIENT}).tell(e.CancelAsked(by="me"))
+    assert details(script, "recovery.failed") == [{"reason": "cancelled"}]
+
+
+def test_G_16_a_cancelled_step_that_never_failed_is_no_fault() -> None:
+    """G16: nothing is told of it."""
+    script = Script(plan(step("a")), calls={"a": Parks()}).tell(e.CancelAsked(by="me"))
+    assert (script.outcome("a"), told(script)) == ("cancelled", [])
+
+
+def test_G_16_a_skip_ends_what_was_open() -> None:
+    """G16: sent round again, the step is skipped; nothing more is tried for it."""
+    once = iter([True, False])
+    script = Script(
+        plan(
+            step("a", if_="wanted", on_fail=block(run=["mend"])),
+            step("mend", on_success=block(run=["a"])),
+        ),
+        calls={"a": LOGICAL},
+        answers={"wanted": lambda _: next(once)},
+    )
+    assert told(script) == ["detected", "recovery.attempted", "recovery.failed"]
+    assert details(script, "recovery.failed") == [{"reason": "skipped: if_condition"}]
+
+
+def test_G_16_a_list_that_runs_again_ends_the_faults_of_its_items() -> None:
+    """G16: with the run, since the items are gone."""
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("each", "list", fanout="map", on_fail=block(goto="list")),
+            max_loops=1,
+        ),
+        calls={"list": [1], "each": lambda command: LOGICAL if "list#1" in command.scope else "fine"},
+    )
+    assert told(script)[:3] == ["detected", "isolated", "recovery.attempted"]
+    assert details(script, "recovery.failed") == [{"reason": "its list ran again"}]
+
+
+def test_G_16_nothing_left_after_a_refused_route_ends_the_fault_at_once() -> None:
+    """G16: not with the run, which goes on."""
+    script = Script(
+        plan(step("a", on_fail=block(goto="a")), step("ask"), max_loops=0),
+        calls={"a": LOGICAL, "ask": Parks()},
+    )
+    assert script.verdict == "HOLD"
+    assert details(script, "recovery.failed") == [LEFT]
