@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gonogo.app.ahead import Ahead
+    from gonogo.app.breakers import isolate_breaker, list_breakers, reset_breaker
     from gonogo.app.loading import load, loads, with_limits
     from gonogo.app.looking import find_run, list_runs, open_run, run_ids, view_run
     from gonogo.app.options import RUNS_DIR, Options, Start, Summary
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RUNS_DIR", "Ahead", "Options", "RunResult", "Start", "Summary", "answer_run", "cancel_run", "find_run",
-    "list_runs", "load", "loads", "open_run", "resume_run", "resume_run_async", "run_ids", "start_run",
-    "start_run_async", "view_run", "with_limits",
+    "isolate_breaker", "list_breakers", "list_runs", "load", "loads", "open_run", "reset_breaker", "resume_run",
+    "resume_run_async", "run_ids", "start_run", "start_run_async", "view_run", "with_limits",
 ]  # fmt: skip
 
 _HOMES = MappingProxyType(
     {
         "gonogo.app.ahead": ("Ahead",),
+        "gonogo.app.breakers": ("isolate_breaker", "list_breakers", "reset_breaker"),
         "gonogo.app.loading": ("load", "loads", "with_limits"),
         "gonogo.app.looking": ("find_run", "list_runs", "open_run", "run_ids", "view_run"),
         "gonogo.app.options": ("RUNS_DIR", "Options", "Start", "Summary"),

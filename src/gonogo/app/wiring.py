@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gonogo.app.breakers import breakers_folder
 from gonogo.app.options import Options, Start
 from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.core.events import RunStarted
@@ -15,6 +16,7 @@ from gonogo.errors import UsageError
 from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts.base import Asker, Question, Surroundings
 from gonogo.hosts.environment import as_texts, visible
+from gonogo.hosts.gates import Outbound
 from gonogo.hosts.start import first_event, new_run_id
 from gonogo.journal.redact import Redactor, secrets_in
 from gonogo.journal.store import RunJournal, Runs
@@ -104,6 +106,7 @@ def surroundings(
         log=options.log,
         patience_s=options.patience_s,
         slots=_slots(plan),
+        outbound=Outbound(breakers_folder(options)),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from gonogo.expressions.analyse import Reading, analyse
-from gonogo.expressions.names import KNOWN_NAMES, LAZY_NAMES, PERMISSION_HELPERS, STATUS_HELPERS
+from gonogo.expressions.names import CALL_NAMES, KNOWN_NAMES, LAZY_NAMES, PERMISSION_HELPERS, STATUS_HELPERS
 from gonogo.expressions.results import Failure
 from gonogo.expressions.shape import Shape, shape
 from gonogo.expressions.syntax import ExpressionProblem
@@ -83,7 +83,10 @@ def _read(number: int, source: str, hints: Reading | None) -> Compiled:
     except ExpressionProblem as problem:
         failure = Failure("syntax", problem.message, problem.line, problem.column)
         return Compiled(number, source, failure=failure)
-    names = KNOWN_NAMES.intersection(reading.names) if shaped.trusted else KNOWN_NAMES
+    read = frozenset(reading.names)
+    # What can't be read for certain gets them all; rules of calls have names of their own.
+    known = KNOWN_NAMES if CALL_NAMES.isdisjoint(read) else KNOWN_NAMES | CALL_NAMES
+    names = known & read if shaped.trusted else known
     reads_status = not STATUS_HELPERS.isdisjoint(reading.names)
     reads_association = not PERMISSION_HELPERS.isdisjoint(reading.names)
     return Compiled(

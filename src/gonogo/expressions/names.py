@@ -20,6 +20,17 @@ KNOWN_NAMES: frozenset[str] = frozenset(
     """.split()
 )
 
+CALL_NAMES: frozenset[str] = frozenset(
+    """
+    phase step attempt target_attempt target target_index targets_count can_switch has_fallback error_kind error
+    response latency_s validation_error validation_errors attempts_per_target cost_usd input_tokens output_tokens tokens
+    delivered streaming elapsed_s left_s effect effects integrity fallbacks waits
+    """.split()
+)
+"""What a rule of an outbound call's policy sees beside those; null anywhere else, where the check of a file refuses
+them. `gate/scopes.py` fills them; a test holds both lists together.
+"""
+
 HELPERS: frozenset[str] = frozenset(
     """
     contains startsWith endsWith length always success failure hasIssue countIssues hasFileMatching

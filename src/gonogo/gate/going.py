@@ -253,9 +253,10 @@ def wait_for_breaker(turn: Turn) -> bool:
     first = _first_refused(state)
     if first is None or guards.before_attempt(state, turn.at) is not None:
         return False
-    until_at = state.refused[first]
+    if wait(turn, first, max(state.refused[first] - turn.at, 0.01), "for a breaker") is not None:
+        return False  # what was refused, and until when, is the call's failure
     state.refused.clear()
-    return wait(turn, first, max(until_at - turn.at, 0.01), "for a breaker") is None
+    return True
 
 
 def forced_probe(turn: Turn) -> int | None:

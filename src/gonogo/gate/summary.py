@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gonogo.gate.decisions import AttemptEnded, GuardBlocked, WaitStarted
+from gonogo.gate.decisions import AttemptEnded, GuardBlocked, RuleDecided, WaitStarted
 from gonogo.gate.events import Usage
 from gonogo.gate.record import CallRecord
 
@@ -20,7 +20,7 @@ def summary(record: CallRecord) -> dict[str, Any]:
     """The attempts, the decisions in sentences, who served, the policy's digest, and what was wasted."""
     waits = _waits_ms(record)
     attempts = record.attempts
-    sentences = record.story()
+    sentences = [*record.story(), *_broken_rules(record)]
     found: dict[str, Any] = {
         "attempts": [_attempt(each, waits.get(each.attempt, 0.0)) for each in attempts[:ATTEMPTS_MAX]],
         "decisions": [_cut(each) for each in (*sentences[:SENTENCES_MAX], *record.notes[:5])],
@@ -77,6 +77,18 @@ def _waits_ms(record: CallRecord) -> dict[int, float]:
         elif isinstance(each, AttemptEnded):
             number = each.attempt + 1
     return found
+
+
+def _broken_rules(record: CallRecord) -> list[str]:
+    """Rules that couldn't be evaluated, each error once: they count as no match (B14), so it must be said."""
+    found = {
+        f"{each.phase} rule {entry.index + 1} '{entry.label}' can't be evaluated: {entry.error}": None
+        for each in record.decisions
+        if isinstance(each, RuleDecided)
+        for entry in each.entries
+        if entry.error is not None
+    }
+    return list(found)
 
 
 def _cut(text: str) -> str:

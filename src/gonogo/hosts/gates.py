@@ -33,6 +33,10 @@ DEADLINE_S_MAX = 7 * 86_400.0
 """A call without any limit of its own ends then (law 2)."""
 
 
+REACH_S = 86_400.0
+"""No record of a breaker asks for a longer wait, isolation by a person aside."""
+
+
 class Outbound:
     """What all gates of a run and of the runs beneath it share: the share of retries, and breakers' records.
 
@@ -61,7 +65,9 @@ class Outbound:
             from gonogo.gate.stores import FileStore, MemoryStore, StoreTrouble
 
             try:
-                self._store = MemoryStore() if self.folder is None else FileStore(self.folder)
+                self._store = (
+                    MemoryStore() if self.folder is None else FileStore(self.folder, reach_s=REACH_S)
+                )
             except StoreTrouble as trouble:
                 self.trouble = str(trouble)
                 self._store = MemoryStore()

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from email.message import Message
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,8 +32,12 @@ RETRY_AFTER_S_MAX = 24 * 3600.0
 LEAD_S = 0.02
 """How much sooner than its gate an exchange ends by itself."""
 _TRANSIENT = frozenset({408, 425, 429})
-_KINDS = {425: "server-5xx"}
-"""Statuses that mean something else than their number says: too early is worth another try."""
+_KINDS = MappingProxyType(
+    {401: "permission", 404: "bad-request", 410: "bad-request", 413: "bad-request", 425: "server-5xx"}
+)
+"""Statuses that say something of this request where they would say it of a model or an account: no breaker takes a
+whole server out because a page isn't there. Too early (425) is worth another try.
+"""
 _JSON_TYPE = re.compile(r"application/(?:[\w.+-]+\+)?json", re.IGNORECASE)
 
 

@@ -1,0 +1,109 @@
+"""`gonogo breakers`: the circuit breakers of outbound calls; take a target out, or let it in again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gonogo.cli import options
+from gonogo.cli.session import Session, who
+from gonogo.errors import UsageError
+
+if TYPE_CHECKING:
+    from gonogo.report.layout import Style
+
+_COLOURS = {"closed": "green", "open": "red", "isolated": "red", "half-open": "yellow", "resting": "yellow"}
+_ACTIONS = ("list", "isolate", "reset")
+
+
+@click.command("breakers")
+@click.argument("action", type=click.Choice(_ACTIONS), default="list")
+@click.argument("key", required=False)
+@click.option("--reason", default="by hand", metavar="TEXT", help="Why it is isolated; others see it.")
+@click.option(
+    "--for", "duration", default="1h", metavar="TIME", help="How long: 30s, 10m, 1h, …; 1h if absent."
+)
+@options.runs_dir
+@options.no_color
+@options.format_option("table", "json")
+@click.pass_obj
+def COMMAND(  # noqa: N802 - what the group looks for
+    session: Session,
+    /,
+    action: str,
+    key: str | None,
+    reason: str,
+    duration: str,
+    runs_dir: Path,
+    format_name: str,
+) -> int:
+    """List the circuit breakers of outbound calls, isolate a target, or reset its breaker.
+
+    KEY is a breaker's key, or a part of it that no other has. An isolated target gets no calls until its time is up or
+    it is reset; all processes with these runs heed it.
+    """
+    from gonogo.app import Options, isolate_breaker, reset_breaker
+
+    place = Options(runs=runs_dir)
+    if action == "list":
+        if key is not None:
+            raise UsageError(f"list takes no key, found {key!r}")
+    elif key is None:
+        raise UsageError(f"{action} needs the breaker's key", advice="'gonogo breakers' lists them")
+    elif action == "isolate":
+        whole = isolate_breaker(key, reason, by=who(), for_s=_seconds(duration), options=place)
+        session.output.say(
+            f"{whole} gets no calls for {duration}; let it in again with: gonogo breakers reset"
+        )
+    else:
+        session.output.say(f"{reset_breaker(key, place)} is closed")
+    _print(session, runs_dir, place, format_name)
+    return 0
+
+
+def _print(session: Session, runs_dir: Path, place: Any, format_name: str) -> None:
+    from gonogo.app import list_breakers
+    from gonogo.report.formats import json_text
+
+    found = list_breakers(place)
+    style = session.output.style()
+    if format_name == "json":
+        session.output.result(json_text([_json(one) for one in found], unicode=style.unicode))
+    elif not found:
+        session.output.say(f"no breaker has a record in {runs_dir}: no call went through one yet")
+    else:
+        session.output.result("\n".join(line for one in found for line in _row(one, style)) + "\n")
+
+
+def _json(one: Any) -> dict[str, Any]:
+    return {
+        "key": one.key,
+        "state": one.state,
+        "failures": one.failures,
+        "openings": one.openings,
+        "left_s": None if one.until_s is None else round(one.until_s, 3),
+        "reason": one.reason,
+    }
+
+
+def _row(one: Any, style: Style) -> list[str]:
+    from gonogo.report.layout import duration, plain
+    from gonogo.report.text import beside
+
+    state = style.paint(f"{one.state:9}", _COLOURS.get(one.state, "yellow"))
+    told = [] if one.until_s is None else [f"for {duration(round(one.until_s * 1000))} more"]
+    told += [plain(one.reason)] if one.reason else []
+    told += [f"{one.failures} failures in a row"] if one.failures else []
+    key = plain(one.key)
+    return beside(f"{state}  {style.paint(key, 'bold')}", 11 + len(key), "; ".join(told), "dim", style)
+
+
+def _seconds(text: str) -> float:
+    from gonogo.config.schema.base import limit_s
+
+    try:
+        return float(limit_s(text))
+    except ValueError as problem:
+        raise UsageError(f"--for: {problem}") from problem

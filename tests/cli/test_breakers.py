@@ -1,0 +1,68 @@
+"""`gonogo breakers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Gonogo
+
+KEY = "name=shop/endpoint=https://shop.example"
+
+
+def test_where_no_call_was_made_there_is_nothing_to_list(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Said to people; an empty list for programs; no folder is made by looking."""
+    assert "no breaker has a record" in gonogo("breakers").err
+    assert gonogo("breakers", "--format", "json").json == []
+    assert not (tmp_path / ".gonogo" / "runs" / "breakers").exists()
+
+
+def test_a_target_is_isolated_listed_and_let_in_again(gonogo: Gonogo) -> None:
+    """By its key, then by a part of it that no other has."""
+    ended = gonogo("breakers", "isolate", KEY, "--reason", "it burns", "--for", "10m", "--format", "json")
+    assert ended.code == 0
+    [told] = ended.json
+    assert (told["key"], told["state"]) == (KEY, "isolated")
+    assert told["reason"].startswith("it burns, by ")
+    assert 590 < told["left_s"] <= 600
+    shown = gonogo("breakers").out
+    assert "isolated" in shown
+    assert KEY in shown
+    [told] = gonogo("breakers", "reset", "shop.example", "--format", "json").json
+    assert (told["state"], told["left_s"]) == ("closed", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("isolate",), "isolate needs the breaker's key"),
+        (("reset",), "reset needs the breaker's key"),
+        (("list", "x"), "list takes no key"),
+        (("reset", "nowhere"), "there is no breaker 'nowhere'"),
+        (("isolate", "nowhere"), "there is no breaker 'nowhere'"),
+        (("isolate", KEY, "--for", "soon"), "--for: expected a duration"),
+        (("isolate", KEY, "--for", "0"), "--for: expected a duration"),
+    ],
+)
+def test_what_can_not_be_done_is_said(gonogo: Gonogo, words: tuple[str, ...], said: str) -> None:
+    """Exit code 2, with what to do."""
+    ended = gonogo("breakers", *words)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_a_part_of_several_keys_is_refused(gonogo: Gonogo) -> None:
+    """Nothing is guessed."""
+    for name in ("a", "b"):
+        gonogo("breakers", "isolate", f"name={name}/endpoint=https://shop.example")
+    ended = gonogo("breakers", "reset", "shop")
+    assert ended.code == 2
+    assert "is a part of 2 breakers" in ended.err
+
+
+def test_a_damaged_record_counts_as_none(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Files are hostile input."""
+    gonogo("breakers", "isolate", KEY)
+    [file] = tmp_path.rglob("breakers/*.json")
+    file.write_bytes(b"\xff{")
+    assert gonogo("breakers", "--format", "json").json == []

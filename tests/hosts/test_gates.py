@@ -1,0 +1,196 @@
+"""Steps whose calls go through a gate, in whole runs against a server that misbehaves as told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.servers import faulty
+from tests.servers.faulty import FaultyServer, Script
+
+from gonogo import app
+from gonogo.core.events import CallDone, CallFailed
+from gonogo.hosts.base import LogLine, RunResult
+from gonogo.journal.store import Runs
+
+Go = Callable[..., RunResult]
+QUICK = "backoff: {base_s: 0.001}"
+BUSY = faulty.answer(503, b"busy")
+
+
+@contextmanager
+def server(*scripts: Script) -> Iterator[FaultyServer]:
+    """A server that misbehaves."""
+    with FaultyServer(*scripts) as made:
+        yield made
+
+
+def fetch(url: str, policy: str = "", **more: str) -> str:
+    """A workflow that fetches, with a policy of its own."""
+    keys = "".join(f", {key}: {text}" for key, text in more.items())
+    said = f", reliability: {policy}" if policy else ""
+    return f"steps: {{a: {{type: http_client, url: '{url}'{said}{keys}}}}}\n"
+
+
+def called(runs: Runs, result: RunResult) -> list[CallDone | CallFailed]:
+    """What came of the calls."""
+    events = [record.event for record in runs.read(result.run_id).records]
+    return [event for event in events if isinstance(event, CallDone | CallFailed)]
+
+
+def test_a_step_that_says_nothing_calls_once(go: Go, runs: Runs) -> None:
+    """As without a gate: no wait, no breaker, nothing in the record."""
+    with server(BUSY) as far:
+        result = go(fetch(far.url))
+        assert far.connections == 1
+    assert result.verdict == "NO-GO"
+    [event] = called(runs, result)
+    assert isinstance(event, CallFailed)
+    assert (event.fault.kind, event.fault.message) == ("http.status", "the answer has status 503")
+
+
+@pytest.mark.parametrize("place", ["step", "named", "default"])
+def test_a_policy_tries_again_and_the_record_says_so(go: Go, runs: Runs, place: str) -> None:
+    """Inline, by name, or the file's default; RET-2: the count of requests is that of attempts in the journal."""
+    with server(*faulty.storm(2)) as far:
+        inline = fetch(far.url, f"{{{QUICK}}}")
+        named = f"reliability: {{p: {{{QUICK}}}}}\n" + fetch(far.url, "p")
+        default = f"reliability: {{default: {{{QUICK}}}}}\n" + fetch(far.url)
+        result = go({"step": inline, "named": named, "default": default}[place])
+        assert far.connections == 3
+    assert result.verdict == "GO"
+    [event] = called(runs, result)
+    gate = event.meta["gate"]
+    assert [(each["n"], each["kind"]) for each in gate["attempts"]] == [
+        (1, "overloaded"),
+        (2, "overloaded"),
+        (3, "ok"),
+    ]
+    assert gate["served"] == far.url
+    assert gate["attempts"][0]["status"] == 503
+
+
+def test_RET_2_the_steps_retries_and_its_gates_do_not_multiply(go: Go, runs: Runs) -> None:
+    """RET-2: a step with two retries and a gate of three attempts makes three requests, all in the journal."""
+    with server(BUSY) as far:
+        result = go(fetch(far.url, f"{{{QUICK}}}", on_fail="{retry: {max: 2}}"))
+        attempts = sum(len(event.meta["gate"]["attempts"]) for event in called(runs, result))
+        assert far.connections == attempts == 3
+    assert result.verdict == "NO-GO"
+
+
+def test_RET_2_counted_separately_it_is_the_product_and_no_more(go: Go, runs: Runs) -> None:
+    """RET-2: (1+2) × (1+2), because the author says so; the client adds none."""
+    with server(BUSY) as far:
+        result = go(
+            fetch(far.url, f"{{{QUICK}, breaker: false}}", on_fail="{retry: {max: 2, count: separately}}")
+        )
+        attempts = sum(len(event.meta["gate"]["attempts"]) for event in called(runs, result))
+        assert far.connections == attempts
+        assert far.connections <= 9
+    assert result.verdict == "NO-GO"
+
+
+def test_rules_in_javascript_see_the_call_and_the_workflow(go: Go, runs: Runs) -> None:
+    """`error_kind` is the call's, `inputs` the workflow's; the sandbox is the run's."""
+    rule = "{when: \"error_kind == 'server-5xx' && inputs.patient\", then: retry, wait_s: 0.001}"
+    also = '{when: "error", then: fail-fast, kind: enough}'
+    inputs = "inputs: {patient: {schema: {type: boolean}, default: true}}\n"
+    with server(faulty.answer(500), BUSY, faulty.answer()) as far:
+        result = go(inputs + fetch(far.url, f"{{after: [{rule}, {also}]}}"))
+        assert far.connections == 2
+    [event] = called(runs, result)
+    assert isinstance(event, CallFailed)
+    assert event.fault.message == "the answer has status 503 after 2 attempts; given up: enough"
+
+
+def test_RET_4_a_wish_beyond_the_deadline_is_not_waited_for(go: Go, runs: Runs) -> None:
+    """RET-4, TIM-1: no wait begins that would end too late; the fault keeps the wish, and says what ended it."""
+    with server(faulty.throttled("a day")) as far:
+        result = go(fetch(far.url, "{}", timeout="5s"))
+        assert far.connections == 1
+    [event] = called(runs, result)
+    assert isinstance(event, CallFailed)
+    assert event.fault.retry_after_s == 86400
+    assert event.fault.message == "the answer has status 429; given up: deadline"
+
+
+def test_a_mutating_call_that_may_have_been_done_is_not_sent_again(go: Go, runs: Runs) -> None:
+    """Semantics 16: HOLD, with what was sent; the policy's further attempts don't matter."""
+    with server(faulty.RESET_BEFORE_HEADERS) as far:
+        result = go(fetch(far.url, f"{{{QUICK}}}", method="POST"))
+        assert far.connections == 1
+    assert result.verdict == "HOLD"
+    assert called(runs, result)[0].meta["gate"]["blocked_by"] == "side effect"
+
+
+def test_a_key_of_the_authors_own_lets_a_mutating_call_be_sent_again(go: Go) -> None:
+    """Semantics 16: under a key that the far side honours; every attempt sends the same one."""
+    with server(faulty.RESET_BEFORE_HEADERS, faulty.answer()) as far:
+        result = go(fetch(far.url, f"{{{QUICK}}}", method="POST", idempotency_key="order-7"))
+        assert [each.headers["idempotency-key"] for each in far.requests] == ["order-7", "order-7"]
+    assert result.verdict == "GO"
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_page_that_is_not_there_takes_no_server_out(go: Go, status: int) -> None:
+    """An answer about a request says nothing about the server; the breaker stays closed."""
+    with server(faulty.answer(status), faulty.answer()) as far:
+        first = fetch(far.url, "{}")
+        both = first.replace("}}\n", "}, ") + fetch(
+            far.url, "{}", depends_on="[{step: a, on_failure: continue}]"
+        )[8:].replace("a: {", "b: {", 1)
+        result = go(both)
+        assert far.connections == 2
+    assert result.output("b") == {}
+
+
+def test_a_breaker_outlives_the_run(tmp_path: Path) -> None:
+    """LLM-3: kept beside the runs, heeded by the next one, listed, and reset by a person."""
+    policy = "{bounds: {attempts_per_target: 1, deadline_s: 5}, breaker: {failures: 1}}"
+    place = app.Options(runs=tmp_path / "runs")
+    with server(BUSY) as far:
+        plan = app.loads('version: "1.0"\n' + fetch(far.url, policy))
+        app.start_run(plan, app.Start(), place)
+        again = app.start_run(plan, app.Start(), place)
+        assert far.connections == 1
+        assert again.fault is not None
+        assert (again.fault.kind, again.fault.fault_class) == ("gate.circuit-open", "transient")
+        [listed] = app.list_breakers(place)
+        assert (listed.state, listed.key) == ("open", f"name={far.url}/endpoint={far.url}")
+        app.reset_breaker(far.url, place)
+        app.start_run(plan, app.Start(), place)
+        assert far.connections == 2
+
+
+def test_a_person_may_take_a_target_out(tmp_path: Path) -> None:
+    """By its key, even before it was ever called; every process with these runs heeds it."""
+    place = app.Options(runs=tmp_path / "runs")
+    with server(faulty.answer()) as far:
+        app.isolate_breaker(f"name={far.url}/endpoint={far.url}", "it burns", by="ann", options=place)
+        plan = app.loads('version: "1.0"\n' + fetch(far.url, "{bounds: {deadline_s: 1}}"))
+        result = app.start_run(plan, app.Start(), place)
+        assert far.connections == 0
+    assert result.verdict == "NO-GO"
+    [listed] = app.list_breakers(place)
+    assert (listed.state, listed.reason) == ("isolated", "it burns, by ann")
+
+
+def test_what_a_gate_waits_for_is_told_live(go: Go, logged: list[LogLine]) -> None:
+    """As progress of the step."""
+    with server(*faulty.storm(1)) as far:
+        go(fetch(far.url, f"{{{QUICK}}}"))
+    assert any(line.level == "progress" and line.text.startswith("waits ") for line in logged)
+
+
+def test_secrets_reach_no_record_of_a_call(go: Go, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law 8: not in a message, not in a target's name."""
+    monkeypatch.setenv("SHOP_TOKEN", "a-long-secret-1234")
+    body = b'{"error": "bad token a-long-secret-1234"}'
+    with server(faulty.answer(401, body)) as far:
+        result = go(fetch(far.url, "{}", headers="{Authorization: 'Bearer ${{ env.SHOP_TOKEN }}'}"))
+    told: Any = [repr(record) for record in runs.read(result.run_id).records]
+    assert "a-long-secret-1234" not in "".join(told)
