@@ -70,7 +70,7 @@ steps:
   unbook: {type: noop}
   refund: {type: noop}
 """,
-        {"last": Fails("logical")},
+        {"book": {"seat": 4}, "pay": {"sum": 9}, "last": Fails("logical")},
     ),
     "undone in items": (
         """
@@ -150,6 +150,7 @@ def test_a_crash_at_any_record_changes_nothing_that_matters(play: Play, tmp_path
     """I.2 property crash-resume, G12, G16, G24, G27: verdict, outcomes and fault events are the uninterrupted run's."""
     text, answers = FLOWS[flow]
     whole = play(text, answers, run_id="whole")
+    assert ("undone" in flow) == bool(whole.decisions(d.Undone))
     journal = next((tmp_path / "runs").rglob("*.jsonl"))
     lines = journal.read_bytes().splitlines(keepends=True)
     for cut in range(1, len(lines)):
