@@ -272,6 +272,30 @@ def test_no_budget_is_overspent_by_calls_side_by_side(calls: list[tuple[int, flo
     assert purse.reserved == Amounts()
 
 
+def test_a_probe_that_no_budget_allows_leaves_its_place_to_others() -> None:
+    """B33: the lease is given back, since nothing was called."""
+    from gonogo.gate import BreakerPolicy
+
+    there = world(a=[Http(500), "fine"])
+
+    async def story() -> Any:
+        purse = Purse(attempts_max=2)
+        one = gate(
+            policy("a", breaker=BreakerPolicy(failures=1, jitter=0), bounds=Bounds(attempts_max=1)),
+            purse=purse,
+        )
+        with pytest.raises(GateError):
+            await one.call(there.step())
+        await asyncio.sleep(30)
+        purse.attempts_max = 1
+        with pytest.raises(BudgetExceeded):
+            await one.call(there.step())
+        purse.attempts_max = 2
+        return await one.call(there.step()), one.clock.now()
+
+    assert play(story) == ("fine", 30.0)
+
+
 def test_a_cancelled_call_gives_back_what_it_set_aside() -> None:
     """Nothing leaks."""
     purse = Purse(tokens_max=10)

@@ -37,7 +37,7 @@ from gonogo.gate.policy import Filter
         (policy("a", "a"), "targets", "two targets"),
         (Policy(targets=()), "targets", "at least one"),
         (policy("fallback"), "targets", "fallback"),
-        (policy("a", reroute=frozenset({"x"})), "reroute", "no kind"),
+        (policy("a", reroute=frozenset({"x"})), "reroute", "none of"),
         (policy("a", bounds=Bounds(attempts_max=0)), "bounds.attempts_max", "from 1 on"),
         (policy("a", bounds=Bounds(deadline_s=float("inf"))), "bounds.deadline_s", "finite"),
         (policy("a", bounds=Bounds(deadline_s=-1)), "bounds.deadline_s", "from 0 on"),

@@ -94,6 +94,14 @@ def test_a_long_wait_goes_elsewhere_at_once() -> None:
     assert there.at[1] == 0.0
 
 
+def test_a_wait_past_the_deadline_goes_elsewhere_even_if_it_is_short() -> None:
+    """B20: switch before failing; the refused wait is in the record."""
+    there = world(a=Http(429, retry_after="4"), b="b")
+    answer = answered(policy("a", "b", bounds=Bounds(deadline_s=3)), there)
+    assert (answer.target, there.at[1]) == ("b", 0.0)
+    assert answer.record.decided()[0].blocked_by.startswith("deadline: wait 4")
+
+
 def test_a_long_wait_is_waited_when_there_is_nowhere_else() -> None:
     """F24: inside the deadline."""
     there = world(a=[Http(429, retry_after="30"), "fine"])

@@ -53,8 +53,9 @@ def _problems(policy: Policy, predicates: Container[str], *, evaluates: bool) ->
         yield _problem(
             "policy.targets", "targets", "'fallback' is the fallback's name; call the target something else"
         )
-    for kind in sorted(policy.reroute - ROWS.keys()):
-        yield _problem("policy.reroute", "reroute", f"there is no kind {kind!r}")
+    optional = {kind for kind, row in ROWS.items() if row.other == "opt-in"}
+    for kind in sorted(policy.reroute - optional):
+        yield _problem("policy.reroute", "reroute", f"{kind!r} is none of {', '.join(sorted(optional))}")
     for phase, rules, verbs in (
         ("before", policy.before, BEFORE_VERBS),
         ("after", policy.after, AFTER_VERBS),

@@ -121,7 +121,7 @@ class FileStore:
         self,
         folder: str | Path,
         *,
-        reach_s: float = 600.0,
+        reach_s: float = 86_400.0,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         boot: str | None = None,

@@ -13,12 +13,9 @@ def by_taxonomy(state: State) -> str:
     if failure is None:
         return "ok"
     row = row_of(failure.kind)
-    opted = failure.kind in state.policy.reroute
-    if row.terminal == "yes" and not opted:
-        return "fail-fast"
     if _same(state, row):
         return "retry"
-    if row.other in ("yes", "larger") or opted:
+    if row.other in ("yes", "larger") or (row.other == "opt-in" and failure.kind in state.policy.reroute):
         return "retry-other"
     return "fail-fast"
 
