@@ -162,6 +162,12 @@ class StepView(Struct, frozen=True, eq=False):
         return _output(self.node, self.state)
 
     @property
+    def gate(self) -> dict[str, Any] | None:
+        """What the gate tells of its latest call: attempts, decisions in sentences, who served."""
+        told = self.node.meta.get("gate") if self.node is not None and self.node.meta else None
+        return told if isinstance(told, dict) else None
+
+    @property
     def content(self) -> str | None:
         """The provider's text for people."""
         return self.node.content if self.node is not None else None
@@ -185,6 +191,8 @@ class StepView(Struct, frozen=True, eq=False):
             "criticality": self.criticality,
             "criticality_source": self.criticality_source,
         }
+        if self.gate is not None:
+            plain["gate"] = self.gate
         items = self.items
         if items is None:
             return plain | more

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from gonogo.core import decisions as d
-from gonogo.core.events import RunStarted
+from gonogo.core.events import CallDone, CallFailed, RunStarted
 from gonogo.core.plan import Plan
 from gonogo.journal.records import Record
 
@@ -45,10 +45,18 @@ def story(records: Iterable[Record], step: str | None = None, scope: str | None 
     """
     plan: Plan | None = None
     lines: list[Line] = []
+    calls: dict[int, tuple[str, str]] = {}
     for record in records:
-        if isinstance(record.event, RunStarted):
-            plan = record.event.plan
+        event = record.event
+        if isinstance(event, RunStarted):
+            plan = event.plan
+        elif isinstance(event, CallDone | CallFailed) and event.call in calls:
+            where = calls.pop(event.call)
+            if step in (None, where[0]) and scope in (None, where[1]):
+                lines.extend(_of_call(record, event, *where))
         for decision in record.decisions:
+            if isinstance(decision, d.Started):
+                calls[decision.call] = (decision.step, decision.scope)
             lines.extend(_lines(record, decision, plan, step, scope))
     return lines
 
@@ -74,6 +82,15 @@ def _lines(
         expression,
         getattr(decision, "evidence", {}),
     )
+
+
+def _of_call(record: Record, event: CallDone | CallFailed, step: str, scope: str) -> Iterator[Line]:
+    """What the call's gate decided, in its own sentences (`gate/summary.py`); they came before the call's end."""
+    gate = event.meta.get("gate")
+    sentences = gate.get("decisions") if isinstance(gate, dict) else None
+    for text in sentences if isinstance(sentences, list | tuple) else ():
+        if isinstance(text, str):
+            yield Line(record.seq, event.at, f"call: {text}", step, scope, "gate")
 
 
 def _about(decision: d.AnyDecision, step: str, scope: str | None) -> str | None:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from gonogo.journal.view import Items, StepView
 from gonogo.report import words
+from gonogo.report.calls import call_lines
 from gonogo.report.findings import Finding, without_faults
 from gonogo.report.layout import Style, brief, cells, count, duration, padded, plain, wrapped
 from gonogo.report.report import Report
@@ -40,6 +41,8 @@ def _steps(report: Report, style: Style) -> list[str]:
     name_width = min(NAME_CELLS_MAX, max((cells(plain(name)) for name in steps), default=0))
     for step in steps.values():
         lines += row(step, words.note(step, report.whys.get(step.name)), style, name_width)
+        for told in call_lines(step):
+            lines += beside("   ", 3, plain(told), "dim", style)
         if step.items is not None:
             lines += _failed_items(step.items, style)
     return lines
