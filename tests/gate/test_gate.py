@@ -303,6 +303,24 @@ def test_all_open_waits_probes_or_fails_by_policy(choice: Any, calls: int) -> No
     assert len(there.calls) == calls
 
 
+@pytest.mark.parametrize(
+    ("failure", "target"), [(Http(404), Target("a")), (Http(401), Target("a", model="m"))]
+)
+def test_one_address_that_is_missing_or_refused_keeps_nobody_else_out(
+    failure: Exception, target: Target
+) -> None:
+    """D.2, isolate: only of a model or credential that the target names, so that its key changes with it."""
+    there = world(a=[failure, "fine"])
+
+    async def story() -> Any:
+        one = gate(Policy(targets=(target,)))
+        with pytest.raises(GateError):
+            await one.call(there.step())
+        return await one.call(there.step()), one.clock.now()
+
+    assert play(story) == ("fine", 0.0)
+
+
 def test_a_target_can_be_taken_out_and_put_back_by_hand() -> None:
     """B38."""
     there = world(a="a", b="b")

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.gate.world import (
     NO_WAIT,
     Chunk,
@@ -89,9 +90,13 @@ def test_trace_3_all_down_and_the_fallback_too_ends_with_every_attempt_listed() 
 def test_trace_4_a_refused_credential_moves_on_at_once_and_isolates_the_target() -> None:
     """B.5 #4: a×1, b×1; the next call doesn't ask a."""
     there = world(a=Http(401), b="from b")
+    given = golden(breaker=BreakerPolicy())
+    given = structs.replace(
+        given, targets=tuple(structs.replace(each, credential="key 1") for each in given.targets)
+    )
 
     async def story() -> list[str]:
-        one = gate(golden(breaker=BreakerPolicy()))
+        one = gate(given)
         await one.call(there.step())
         await one.call(there.step())
         return there.called

@@ -112,9 +112,16 @@ class Flight:
         if breakers is None or self.key is None:
             return None
         self.leased = False
+        lasting = failure is not None and self._is_lasting(failure.kind)
         if breakers.store.blocking:
-            return await to_thread.run_sync(breakers.report, self.key, self.owner, failure, latency_s)
-        return breakers.report(self.key, self.owner, failure, latency_s)
+            return await to_thread.run_sync(
+                breakers.report, self.key, self.owner, failure, latency_s, lasting
+            )
+        return breakers.report(self.key, self.owner, failure, latency_s, lasting)
+
+    def _is_lasting(self, kind: str) -> bool:
+        """Whether what is wrong belongs to what the breaker's key names: another credential or model has another."""
+        return bool(self.target.model if kind == "not-found" else self.target.credential)
 
     async def release(self) -> Change | None:
         """Give back the right to probe, if it is still held."""

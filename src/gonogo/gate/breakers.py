@@ -92,10 +92,14 @@ class Breakers:
             return False  # the long way deals with it
 
     def report(
-        self, key: str, owner: str, failure: Classification | None, latency_s: float
+        self, key: str, owner: str, failure: Classification | None, latency_s: float, lasting: bool = True
     ) -> b.Change | None:
-        """How a call that was let through ended; None is a success."""
-        return self._update(key, lambda record: (self._after(record, owner, failure, latency_s), None))[1]
+        """How a call that was let through ended; None is a success. `lasting`: what is wrong stays with this key."""
+
+        def tell(record: b.BreakerRecord) -> tuple[b.BreakerRecord, None]:
+            return self._after(record, owner, failure, latency_s, lasting), None
+
+        return self._update(key, tell)[1]
 
     def release(self, key: str, owner: str) -> b.Change | None:
         """The call said nothing about the target: cancelled, or never made."""
@@ -130,7 +134,12 @@ class Breakers:
         return Listed(key, state, record.failures, record.openings, left_s, reason)
 
     def _after(
-        self, record: b.BreakerRecord, owner: str, failure: Classification | None, latency_s: float
+        self,
+        record: b.BreakerRecord,
+        owner: str,
+        failure: Classification | None,
+        latency_s: float,
+        lasting: bool,
     ) -> b.BreakerRecord:
         now_s, policy = self._now(), self.policy
         if failure is None:
@@ -143,7 +152,7 @@ class Breakers:
             )
         if counting == "cool" and wish_s is not None:
             return b.resting(record, now_s, owner, min(wish_s, b.reach_s(policy)))
-        if counting == "isolate":
+        if counting == "isolate" and lasting:
             isolation = b.Isolation(now_s + policy.isolate_s, failure.kind, "the gate")
             return b.isolated(record, now_s, owner, isolation)
         return b.released(record, owner)

@@ -30,7 +30,9 @@ class Target(Struct, frozen=True, omit_defaults=True):
 
     `client` names what the step calls it through; `model` and `params` replace those of the request (each target its
     own: X9). `window_tokens` matters after context-too-long. `tier`: lower ones come first. `key_honoured`: repeats
-    under one idempotency key are one act there. `endpoint`, `credential`: what the breaker may tell apart.
+    under one idempotency key are one act there. `endpoint`, `credential`: what the breaker may tell apart. Only a
+    target that names its credential is kept out for a refused one, and only one that names its model for a missing
+    one: else nobody could tell when that is mended, or whether a 404 is about more than one address.
     """
 
     name: str
