@@ -155,7 +155,19 @@ def provider_part(provider: Any) -> str:
         facts.append("Also written: " + ", ".join(f"`{name}`" for name in provider.aliases) + ".")
     doc = cell(provider.summary or own_doc(module))
     lead = f"{doc[:1].upper()}{doc[1:].rstrip('.')}."
-    return f"## {provider.name}\n\n{lead}\n\n{' '.join(facts)}\n\n{table(provider.config)}"
+    parts = [f"## {provider.name}", lead, " ".join(facts), table(provider.config)]
+    parts += [
+        f"### {model.__name__}\n\n{own_doc(model)}\n\n{table(model)}" for model in within(provider.config)
+    ]
+    return "\n\n".join(parts)
+
+
+def within(model: type[Any]) -> tuple[type[Any], ...]:
+    """The Structs that a Struct's keys hold, at any depth."""
+    definitions = importlib.import_module("gonogo.config.jsonschema").Definitions()
+    definitions.noun(model)
+    found: tuple[type[Any], ...] = definitions.models
+    return found
 
 
 def types_page() -> str:

@@ -92,3 +92,11 @@ def test_every_key_is_described(providers: Any) -> None:
 def described(schema: Any) -> bool:
     """A schema with words for people; a noun has its own."""
     return schema is True or bool(schema.get("description") or schema.get("$ref"))
+
+
+def test_a_step_without_a_type_is_one_that_asks_a_model(providers: Any) -> None:
+    """A.4: its keys are known to editors, too."""
+    schema = workflow_schema(providers)
+    branches = schema["$defs"]["Step"]["allOf"]
+    always = [each["then"]["properties"] for each in branches if "required" not in each["if"]]
+    assert [("prompt" in each) for each in always] == [True]

@@ -45,6 +45,11 @@ class Definitions:
         self.made: dict[str, Any] = {}
         self._names: dict[Any, str] = {}
 
+    @property
+    def models(self) -> tuple[type[msgspec.Struct], ...]:
+        """The Structs whose schemas are in `made`, in the order they were met."""
+        return tuple(self._names)
+
     def noun(self, model: type[msgspec.Struct]) -> dict[str, Any]:
         """The schema of a Struct."""
         fields = fields_of(model)
@@ -167,11 +172,15 @@ def _branch(provider: Provider, own: dict[str, Any], engine: dict[str, Any]) -> 
         template = key in provider.templates or key in provider.late_templates
         described[key] = {"anyOf": [schema, _TEMPLATE]} if template else schema
     names = [provider.name, *provider.aliases]
+    of_type: dict[str, Any] = {"properties": {"type": {"enum": names}}}
+    if _DEFAULT_TYPE not in names:  # else a step without a type is of this one
+        of_type["required"] = ["type"]
     # What a step must have may also come from the file it extends, so `required` is left to loading.
     return {
-        "if": {"properties": {"type": {"enum": names}}, "required": ["type"]},
+        "if": of_type,
         "then": {"properties": described},
     }
 
 
+_DEFAULT_TYPE = next(field.default for field in fields_of(step.Step) if field.name == "type")
 _TEMPLATE = {"type": "string", "pattern": r"\{\{|\{%"}
