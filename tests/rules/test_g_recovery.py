@@ -10,6 +10,7 @@ from tests.guide.stage import Fails, Turns
 
 from gonogo.core import decisions as d
 from gonogo.errors import ConfigError
+from gonogo.provider import Done
 
 __all__ = ["play"]
 
@@ -124,6 +125,7 @@ tag_filter: {include: [one_shot]}
 
 # --- G12: undoing
 
+DONE = {"book": {"seat": 4}, "pay": {"sum": 9}}
 UNDONE = """
 steps:
   book: {{type: github, op: comment.create, criticality: external, compensate: unbook}}
@@ -145,20 +147,26 @@ def test_G_12_what_was_done_is_undone_backwards(play: Play) -> None:
 def test_G_12_a_halt_undoes_too(play: Play) -> None:
     """G12: halted after the external step had succeeded."""
     more = ", failure_conditions: {stop: {condition: 'true', halt_execution: true}}"
-    ran = play(UNDONE.format(more=more), {})
+    ran = play(UNDONE.format(more=more), DONE)
     assert ran.started[-2:] == ["refund", "unbook"]
 
 
-@pytest.mark.parametrize("answers", [{}, {"book": Fails("logical")}])
+@pytest.mark.parametrize("answers", [DONE, {**DONE, "book": Fails("logical")}])
 def test_G_12_nothing_is_undone_that_stands_or_was_not_done(play: Play, answers: dict[str, Any]) -> None:
     """G12: a run that is GO keeps what it did; a step that failed did nothing to undo."""
     ran = play(UNDONE.format(more=""), answers)
     assert (ran.stage.called("unbook"), ran.stage.called("refund")) == ([], [])
 
 
+def test_G_12_what_did_nothing_outside_is_not_undone(play: Play) -> None:
+    """G12: a call that says that it had no effect left nothing to undo."""
+    ran = play(UNDONE.format(more=""), {**DONE, "pay": Done({}, effect="none"), "last": Fails("logical")})
+    assert ran.started[-2:] == ["last", "unbook"]
+
+
 def test_G_12_an_undoing_that_fails_stops_no_other(play: Play) -> None:
     """Semantics 20: an issue and a fault of its own; the rest is undone; NO-GO either way."""
-    ran = play(UNDONE.format(more=""), {"last": Fails("logical"), "refund": Fails("logical")})
+    ran = play(UNDONE.format(more=""), {**DONE, "last": Fails("logical"), "refund": Fails("logical")})
     assert (ran["refund"].outcome, ran["unbook"].outcome, ran.verdict) == ("failed", "passed", "NO-GO")
 
 

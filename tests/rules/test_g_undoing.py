@@ -103,7 +103,7 @@ steps:
   page: {type: noop, start: routed}
   unbook: {type: noop}
 """
-    ran = play(text, {"last": Fails("logical")})
+    ran = play(text, {"book": {}, "last": Fails("logical")})
     assert ran.started[-1] == "unbook"
     assert set(ran.started[:-1]) == {"book", "last", "mend", "page", "tidy"}
 
@@ -116,7 +116,7 @@ steps:
   book: {type: noop, mutates: true, compensate: unbook}
   unbook: {type: github, op: comment.create, criticality: external, depends_on: [{step: check, on_failure: continue}]}
 """
-    ran = play(text, {"check": Fails("logical")})
+    ran = play(text, {"book": {}, "check": Fails("logical")})
     assert (ran["unbook"].outcome, len(ran.stage.called("unbook"))) == ("passed", 1)
 
 
@@ -137,7 +137,7 @@ steps:
   ask: {{type: human-input, prompt: "go?", depends_on: book}}
   unbook: {{type: noop}}
 """
-    ran = play(text)
+    ran = play(text, {"book": {}})
     assert ran.verdict == "HOLD"
     options = app.Options(runs=ran.runs, table=ran.stage.table())
     assert app.cancel_run(ran.result.run_id, options=options) is not None
