@@ -13,6 +13,7 @@ import anyio
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from gonogo.gate.step import Attempt
 from gonogo.provider import Call, ConfigProblem, Context, Done, Effects, Failed, Outcome, Provider
 from gonogo.providers import _exchange, _http
 from gonogo.providers._faults import fault
@@ -120,7 +121,15 @@ async def _answered(
     policy = _exchange.default_policy(request.url, timeout_s)
     # The file is written once, whatever the gate does; only the request counts.
     effects: Effects = "reads" if request.method in _exchange.SAFE_METHODS else "mutates"
-    return await _exchange.answered(call, context, _RULE, lambda attempt: request, limits, policy, effects)
+
+    def make(attempt: Attempt) -> _http.Request:
+        endpoint = attempt.target.endpoint
+        if config.base_url is None or not endpoint or request.url.startswith(endpoint):
+            return request
+        # A policy is written in the workflow, so what it names comes from no data; the rest of the URL may.
+        return replace(request, url=_url(config, endpoint))
+
+    return await _exchange.answered(call, context, _RULE, make, limits, policy, effects)
 
 
 async def _read(call: Call, context: Context, response: _http.Response, meta: dict[str, Any]) -> Outcome:
@@ -197,12 +206,14 @@ def _request(call: Call) -> _http.Request:
     )
 
 
-def _url(config: Config) -> str:
+def _url(config: Config, base_url: str | None = None) -> str:
+    """Where to; `base_url` in place of the config's own."""
     if config.url is not None:
         whole = config.url
     else:
-        assert config.base_url is not None
-        whole = config.base_url.rstrip("/") + ("/" + config.path.lstrip("/") if config.path else "")
+        base_url = base_url or config.base_url
+        assert base_url is not None
+        whole = base_url.rstrip("/") + ("/" + config.path.lstrip("/") if config.path else "")
     whole = _PLACEHOLDER.sub(lambda found: _parameter(found[1], config), whole)
     query = urlencode({name: _text(value) for name, value in config.query.items() if value is not None})
     if not query:

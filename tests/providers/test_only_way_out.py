@@ -1,0 +1,103 @@
+"""One module opens outbound HTTP, and no other path out exists (issue of the gate: law 6)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "gonogo"
+WAY_OUT = "providers/_http.py"
+CLIENTS = frozenset(
+    """
+    httpx2 httpx httpcore httpcore2 http.client http.server urllib.request urllib3 requests aiohttp socket ssl ftplib
+    smtplib poplib imaplib telnetlib xmlrpc websockets h11 h2 anthropic openai github pycurl socketserver
+    """.split()
+)
+"""What could open a connection, or serve one."""
+OPENERS = frozenset(
+    """
+    open_connection open_unix_connection create_connection connect_tcp connect_unix connect_tcp_with_tls urlopen
+    urlretrieve create_connected_udp_socket create_udp_socket sock_connect
+    """.split()
+)
+LOOKS_UP = {"providers/_addresses.py": {"socket"}}
+"""Looks up names, connects to nothing: of `socket` it uses a constant alone."""
+
+
+def modules() -> list[str]:
+    """Every module, by its path."""
+    return sorted(str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py"))
+
+
+def named(tree: ast.AST) -> Iterator[str]:
+    """Modules that are imported, attributes that are called, and module names in texts."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.Attribute):
+            yield f".{node.attr}"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+            yield f"'{node.value}'"
+
+
+def ways_out(source: str) -> set[str]:
+    """The clients and openers that a module names."""
+    found = set()
+    for name in named(ast.parse(source)):
+        if name.startswith("."):
+            found |= {name[1:]} & OPENERS
+        elif name.startswith("'"):
+            found |= {name.strip("'")} & {"httpx2", "httpx", "aiohttp", "urllib3"}
+        else:
+            parts = name.split(".")
+            found |= {".".join(parts[:length]) for length in range(1, len(parts) + 1)} & (CLIENTS | OPENERS)
+            found |= {parts[-1]} & OPENERS
+    return found
+
+
+@pytest.mark.parametrize("module", [name for name in modules() if name != WAY_OUT])
+def test_no_module_but_one_can_open_a_connection(module: str) -> None:
+    """Not even by importing a client lazily, or by a name in a text."""
+    assert ways_out((SOURCE / module).read_text()) <= LOOKS_UP.get(module, set())
+
+
+def test_the_lookup_uses_no_more_of_sockets_than_a_constant() -> None:
+    """`_addresses.py` asks the resolver and opens nothing."""
+    tree = ast.parse((SOURCE / "providers/_addresses.py").read_text())
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "socket"
+    }
+    assert used == {"SOCK_STREAM"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import httpx2",
+        "def f():\n    from urllib.request import urlopen",
+        "from urllib import request",
+        "import asyncio\nasyncio.open_connection('x', 1)",
+        "import anyio\nanyio.connect_tcp('x', 1)",
+        "__import__('httpx2')",
+        "import socket as s",
+    ],
+)
+def test_the_check_sees_a_way_out(source: str) -> None:
+    """A test that can't fail holds nothing."""
+    assert ways_out(source)
+
+
+def test_a_run_without_calls_loads_no_client() -> None:
+    """Start-up: who calls nothing pays nothing."""
+    code = "import sys, gonogo.providers.http_client; print('httpx2' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "False"
