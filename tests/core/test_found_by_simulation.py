@@ -220,3 +220,34 @@ def test_a_run_that_is_out_of_calls_forgets_what_it_was_asking() -> None:
         plan(step("a"), step("b", "a"), step("c", "a", if_="true"), budget=Budget(calls=1)),
     )
     assert (script.started, script.verdict) == (["a"], "NO-GO")
+
+
+def test_a_call_that_parks_though_its_step_was_asked_for_again_asks_nobody() -> None:
+    """Semantics 7: a member that is running finishes and is superseded, whatever it came to."""
+    steps = [step("p"), step("s", on_success=block(goto="p"))]
+    script = Script(plan(*steps), calls={"p": lambda command: Parks() if command.execution == 1 else "fine"})
+    assert script.started == ["p", "s", "p"]
+    assert script.verdict == "GO"
+
+
+def test_a_step_whose_dependency_fails_while_it_waits_for_a_slot_does_not_start() -> None:
+    """The gate is what its dependencies came to at last."""
+    steps = [step("s0"), step("s2", "s0"), step("s1", "s0", on_init=["s0"])]
+    script = Script(
+        plan(steps[0], steps[2], steps[1], max_parallelism=1),
+        calls={"s0": lambda command: "fine" if command.execution == 1 else LOGICAL},
+    )
+    assert script.started == ["s0", "s0"]
+    assert (script.outcome("s2"), script.outcome("s1")) == ("skipped", "failed")
+
+
+def test_a_fan_out_does_not_begin_over_a_list_that_was_sent_round_again() -> None:
+    """What its `if` was asked about may be running again when the answer comes."""
+    steps = [
+        step("l", for_each=True),
+        step("m", "l", if_="true", fanout="map"),
+        step("o", on_init=["l", "l"]),
+    ]
+    script = Script(plan(*steps, max_parallelism=1), calls={"l": lambda command: [command.execution]})
+    assert [each.execution for each in script.decided(d.Expanded, "m")] == [script.node("l").execution]
+    assert script.verdict == "GO"

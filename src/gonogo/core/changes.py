@@ -134,6 +134,8 @@ def drop_items(state: State, node: Node) -> None:
     node.fan = None
     scopes = state.nodes[node.step]
     for scope in [scope for scope in scopes if scope.startswith(items)]:
+        if scopes[scope].site.foreign and scopes[scope].status in life.ACTIVE:
+            continue  # a route runs the step in there just now; it is no item
         item = scopes.pop(scope)
         state.remediating.pop((node.step, scope), None)
         state.critical_failures.pop((node.step, scope), None)

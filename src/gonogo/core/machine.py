@@ -27,7 +27,7 @@ from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
 from gonogo.core.budgets import calls_left
 from gonogo.core.commands import Ask, Command, FinishRun, SetTimer, StartCall
-from gonogo.core.dependencies import is_superseded
+from gonogo.core.dependencies import all_settled, is_superseded
 from gonogo.core.graph import Graph
 from gonogo.core.planning import plan_run
 from gonogo.core.state import Node, State
@@ -168,6 +168,8 @@ def _if_judged(turn: Turn, node: Node, ask: Ask, result: Result) -> None:
     state, site = turn.state, node.site
     if stopping.ends_now(turn, node):
         scheduling.skip(turn, site, node.scope, scheduling.stop_reason(state), state.stopped_by)
+    elif answer and state.last_wave and not all_settled(state, site, node.scope, node):
+        turn.decide(d.Cleared(node.step, node.scope))  # what it waits for was sent round again meanwhile
     elif answer:
         scheduling.pass_gate(turn, site, node.scope, node)
     else:

@@ -96,9 +96,9 @@ def expand(turn: Turn, site: Site, scope: str) -> None:
 
 
 def _take_back(turn: Turn, name: str, scope: str) -> None:
-    """Items that a route has queued already start through the fan-out's window, too."""
-    for item in list(turn.state.nodes[name]):
-        if item != scope and within(item, scope):
+    """Items that a route has queued already start through the fan-out's window, too; what isn't an item doesn't."""
+    for item, node in list(turn.state.nodes[name].items()):
+        if item != scope and within(item, scope) and not node.site.foreign:
             leave_queue(turn, name, item)
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from gonogo.core.graph import edges
 from gonogo.core.plan import Edge, Need, Plan, Step
-from gonogo.core.scope import depth, outward, parents, prefix
+from gonogo.core.scope import depth, outward, parents
 from gonogo.core.state import Node, State
 
 
 def why_not(state: State, step: Step, scope: str) -> str | None:
-    """Why a step may not start or fan out; None when it may. What a route asked for is judged by settledness alone."""
+    """Why a step may not start or fan out; None when it may. What a route asked for is judged by settledness alone.
+
+    A dependency is what it is nearest to the reader: one that a route ran inside the same item counts there.
+    """
     node = state.nodes[step.name].get(scope)
     needs = [need for need in step.depends_on if _is_judged_at(state, step, need, scope)]
     for edge in (edge for need in needs for edge in need.any_of):
-        reason = _unsettled(state, edge, _place(state, step, edge, scope), node)
+        reason = _unsettled(state, edge, scope, node)
         if reason is not None:
             return reason
     if step.always or _was_asked_for(state, step, scope):
         return None
     for need in needs:
-        found = (nearest(state, edge.step, _place(state, step, edge, scope)) for edge in need.any_of)
+        found = (nearest(state, edge.step, scope) for edge in need.any_of)
         if not any(_passes(state, edge, node) for edge, node in zip(need.any_of, found, strict=True)):
             return f"no dependency of {[edge.step for edge in need.any_of]} lets it pass"
     return None
@@ -35,14 +38,6 @@ def _is_judged_at(state: State, step: Step, need: Need, scope: str) -> bool:
 def _was_asked_for(state: State, step: Step, scope: str) -> bool:
     around = (state.nodes[step.name].get(outer) for outer in outward(scope))
     return any(node is not None and node.requester is not None for node in around)
-
-
-def _place(state: State, step: Step, edge: Edge, scope: str) -> str:
-    """Where a dependency is judged: in the fan-outs both steps share; inside a foreign item as near as can be."""
-    fans = state.graph.fans
-    if parents(scope) != fans[step.name][: depth(scope)]:
-        return scope
-    return prefix(scope, state.graph.common(step.name, edge.step))
 
 
 def nearest(state: State, step: str, scope: str) -> Node | None:
