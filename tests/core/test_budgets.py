@@ -145,19 +145,19 @@ def test_a_refused_run_of_an_item_names_the_item() -> None:
 
 
 @pytest.mark.parametrize(
-    ("routes", "told"),
+    ("routes", "start", "told"),
     [
-        ({"a": "a"}, "a → a"),
-        ({"a": "b", "b": "c", "c": "a"}, "a → b → c → a"),
-        ({"a": "b", "b": "c", "c": "d", "d": "b"}, "b → c → d → b"),
+        ({"a": "a"}, "routed", "a → a"),
+        ({"a": "b", "b": "c", "c": "a"}, "routed", "a → b → c → a"),
+        ({"a": "b", "b": "c", "c": "a"}, "init", "a → b → c → a"),
+        ({"a": "b", "b": "c", "c": "d", "d": "b"}, "routed", "b → c → d → b"),
     ],
 )
-def test_LOOP_2_a_refusal_names_the_whole_loop(routes: dict[str, str], told: str) -> None:
-    """LOOP-2: every step on the way round, in its order, and none that isn't on it."""
-    start = {name: "init" if number == 0 else "routed" for number, name in enumerate(routes)}
-    rounds = len(routes) * 2 if told.startswith("a") else 6
-    steps = [step(name, on_success=block(goto=target), start=start[name]) for name, target in routes.items()]
-    script = Script(plan(*steps, max_loops=rounds))
+def test_LOOP_2_a_refusal_names_the_whole_loop(routes: dict[str, str], start: str, told: str) -> None:
+    """LOOP-2: every step on the way round, in its order, and none that isn't on it; whatever else was routed since."""
+    first, *others = ((name, {"on_success": block(goto=target)}) for name, target in routes.items())
+    steps = [step(first[0], **first[1]), *(step(name, start=start, **keys) for name, keys in others)]
+    script = Script(plan(*steps, max_loops=7 if start == "init" else 6))
     assert script.state.run_issues[0].message.endswith(f"({told})")
 
 
@@ -199,3 +199,9 @@ def test_G_4_strict_makes_a_refused_loop_fatal_for_a_step_that_tolerates_failure
     """G4: under strict nothing is tolerated here."""
     one = step("a", continue_on_failure=True, on_success=block(goto="a"))
     assert [one.fatal for one in Script(plan(one, max_loops=1, safety="strict")).decided(d.Refused)] == [True]
+
+
+def test_C_12_R6_a_step_without_a_limit_runs_as_often_as_it_is_sent() -> None:
+    """C.12 R6: its own `max_runs: 0` is no limit, whatever the workflow's is."""
+    one = step("a", max_runs=0, on_success=block(goto="a"))
+    assert len(Script(plan(one, max_loops=6, max_runs=2)).started) == 7

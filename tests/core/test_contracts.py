@@ -299,7 +299,10 @@ def test_C_6_a_halt_is_told_first_and_stops_the_run() -> None:
     """C.6: whatever its severity; the condition itself is an issue, too."""
     script = one(conditions=[{"name": "c", "when": "x", "severity": "info", "halt": True, "message": "stop"}])
     assert script.node("a").fault == Fault("detector.halt", "logical", "a_halt_execution", "halted: stop")
-    assert script.rules("a") == ["a_halt_execution", "a_c"]
+    assert [(one.rule_id, one.severity) for one in script.node("a").issues] == [
+        ("a_halt_execution", "error"),
+        ("a_c", "error"),
+    ]
     assert (script.state.stopping, script.state.stopped_by) == ("halted", "a")
 
 

@@ -340,3 +340,9 @@ def test_a_run_beneath_one_that_has_used_more_has_nothing() -> None:
     """Semantics 22 and 23: nothing is not less than nothing."""
     state = parent_that_spent(Budget(calls=1, tokens=10))
     assert budget_beneath(state, Budget()) == Budget(calls=0, tokens=0)
+
+
+def test_tokens_used_to_the_last_are_enough() -> None:
+    """Semantics 23: a breach is more than was allowed."""
+    script = Script(spending(Budget(tokens=100, money=0.2)), calls={"a": used(tokens=100, cost=0.2)})
+    assert (rules(script), script.verdict) == ([], "GO")
