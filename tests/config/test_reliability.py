@@ -111,3 +111,17 @@ def test_a_policy_that_no_step_goes_by_is_noted(warn: Any) -> None:
 def test_a_breaker_and_hedging_may_be_switched_off(load_text: Any) -> None:
     """`breaker: false`; `null` is for taking back what a file one extends says."""
     assert load_text(STEP % "reliability: {breaker: false}").plan.steps["a"].reliability == {"breaker": False}
+
+
+def test_what_a_policy_leaves_to_the_step_type_is_not_doubted(load_text: Any) -> None:
+    """A model's step has targets of its own, and takes feedback whatever the mode says of streams."""
+    other, again = (
+        "when: {error_kind: overloaded}, then: retry-other",
+        "when: {error_kind: schema-fail}, then: retry",
+    )
+    rules = f"[{{{other}}}, {{{again}, feedback: f}}]"
+    asks = "provider: openai, model: m, prompt: hi, targets: [{model: a}, {model: b}]"
+    loaded = load_text(f"steps:\n  a: {{{asks}, reliability: {{after: {rules}}}}}\n")
+    assert [problem.code for problem in loaded.problems] == []
+    doubted = load_text(f"steps:\n  a: {{{asks}, reliability: {{targets: [{{name: x}}], after: {rules}}}}}\n")
+    assert [problem.code for problem in doubted.problems] == ["policy.doubt"]

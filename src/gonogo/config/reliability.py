@@ -33,7 +33,10 @@ class Policies:
         self._expressions = expressions
         self._notes = notes
         self._named = named
-        self._deadlines = {name: self._deadline_s(data, (KEY, name), None) for name, data in named.items()}
+        self._deadlines = {
+            name: self._deadline_s(data, (KEY, name), None, {"targets", "mode"})
+            for name, data in named.items()
+        }
         self._used: set[str] = set()
 
     def of_step(self, draft: Draft) -> float | None:
@@ -43,7 +46,9 @@ class Policies:
             message = f"steps of the type {draft.provider.name} call nothing through the gate"
             self._notes.warn("key.idle", message, path, "remove it; on_fail: {retry: …} tries the step again")
         if isinstance(said, dict):
-            return self._deadline_s(said, path, draft.name)
+            # A type with targets of its own brings them where the policy has none.
+            own = {"targets"} & set(draft.provider.config.__struct_fields__)
+            return self._deadline_s(said, path, draft.name, {"mode", *own})
         name = said or DEFAULT
         if name in self._named:
             self._used |= {name} if said or draft.provider.gated else set()
@@ -60,7 +65,9 @@ class Policies:
             if name not in self._used:
                 self._notes.note("policy.unused", f"no step goes by the policy {shown(name)}", (KEY, name))
 
-    def _deadline_s(self, data: dict[str, Any], path: Path, step: str | None) -> float | None:
+    def _deadline_s(
+        self, data: dict[str, Any], path: Path, step: str | None, others: set[str]
+    ) -> float | None:
         from gonogo.gate.checking import doubts, problems
         from gonogo.gate.reading import policy_of
 
@@ -69,7 +76,7 @@ class Policies:
         except ConfigError as wrong:
             self._tell(wrong.problems, path)
             return None
-        self._tell((*problems(policy), *doubts(policy)), path)
+        self._tell((*problems(policy), *doubts(policy, others - data.keys())), path)
         self._check_rules(policy, path, step)
         return policy.bounds.deadline_s
 

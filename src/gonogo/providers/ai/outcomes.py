@@ -44,7 +44,7 @@ def gave_up(call: Call, talk: Talk, error: GateError) -> Failed:
     """The gate's end of it: `ai.<kind>`, so that a refusal, a cut, a filter and silence are told apart."""
     kind = "schema-fail" if isinstance(error, ValidationStuck) else error.kind or "failed"
     tried = "; ".join(_told(record) for record in talk.records[-1:])
-    told = [error.message, f"tried {tried}" if tried else "", _ADVICE.get(kind, "")]
+    told = [error.message.removeprefix(f"{call.step}: "), f"tried {tried}" if tried else "", _ADVICE.get(kind, "")]
     of_call = fault(
         call,
         f"ai.{kind.replace('-', '_')}",
