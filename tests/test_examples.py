@@ -261,3 +261,13 @@ def test_hostile_text_that_is_not_escaped_is_not_even_loaded(folder: Path) -> No
     done = gonogo(folder, "run", "safe-templates.yaml")
     assert done.returncode == 2
     assert "shell_escape" in done.stderr
+
+
+def test_a_model_is_asked_again_elsewhere_and_with_a_tool(folder: Path) -> None:
+    """Failover, a repaired schema, a step as a tool, a session; hostile text in the report does nothing."""
+    ran = run(folder, "ask-a-model.yaml")
+    steps = ran.result["steps"]
+    assert ran.exit_code == 0
+    assert steps["triage"]["output"] == {"urgent": True, "order": 17}
+    assert steps["explain"]["output"] == "Because the order is late."
+    assert ran.outcomes()["find-order"] == "skipped"
