@@ -60,8 +60,7 @@ def _begin(turn: Turn, done: Undoable) -> None:
 
 def _note_end(turn: Turn, done: Undoable) -> None:
     undoer = turn.graph.steps[done.step].compensate or ""
-    node = turn.state.node(undoer, done.scope)
-    outcome = node.outcome if node is not None and node.outcome is not None else "skipped"
+    outcome = turn.state.existing(undoer, done.scope).outcome or "skipped"
     turn.decide(d.Undone(done.step, done.scope, done.execution, undoer, outcome))
     if outcome == "passed" and turn.state.last_fault > 0:
         detail = {"by": undoer, "execution": done.execution}
