@@ -59,6 +59,7 @@ class Call(Struct, frozen=True):
     take, None for no limit; `key` the idempotency key; `names` what an expression of this step would see.
     `templated` names the config fields whose texts held template tags, so their values may come from data;
     None means nobody looked, which counts as all. `schema`: the step's JSON Schema, which the host holds the output to.
+    `depends_on` names the steps that this one waits for, in its own order.
     """
 
     step: str
@@ -74,6 +75,7 @@ class Call(Struct, frozen=True):
     for_each: bool = False
     templated: frozenset[str] | None = None
     schema: Any = None
+    depends_on: tuple[str, ...] = ()
 
     def from_data(self, *fields: str) -> bool:
         """True when a value of one of these config fields may come from data (law 6: deny when unknown)."""
@@ -182,6 +184,12 @@ class Context(Protocol):
 
         `number` tells uses within this call apart. One that changes things is refused unless `mutates`. It is no step
         of the run by that: what came of it is for this call's output and meta.
+        """
+        ...
+
+    async def pace(self, key: str, requests: int, per_s: float) -> None:
+        """Wait until one more request under this key is within `requests` in `per_s`, counted over the run and its
+        children.
         """
         ...
 

@@ -13,6 +13,7 @@ from tests.servers.faulty import FaultyServer, Script
 
 from gonogo import app
 from gonogo.core.events import CallDone, CallFailed
+from gonogo.errors import ConfigError
 from gonogo.hosts.base import LogLine, RunResult
 from gonogo.journal.store import Runs
 
@@ -194,3 +195,36 @@ def test_secrets_reach_no_record_of_a_call(go: Go, runs: Runs, monkeypatch: pyte
         result = go(fetch(far.url, "{}", headers="{Authorization: 'Bearer ${{ env.SHOP_TOKEN }}'}"))
     told: Any = [repr(record) for record in runs.read(result.run_id).records]
     assert "a-long-secret-1234" not in "".join(told)
+
+
+def test_what_lets_a_call_in_is_masked_whatever_its_variable_is_called(
+    go: Go, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Law 8: a server that repeats it, a record of inputs, a message: nothing holds it."""
+    monkeypatch.setenv("SHOP_ENTRY", "open-sesame-1234")
+    auth = "{type: bearer, token: '${{ env.SHOP_ENTRY }}'}"
+    with server(faulty.answer(200, b'{"you sent": "Bearer open-sesame-1234"}')) as far:
+        result = go(fetch(far.url, auth=auth))
+        assert far.requests[0].headers["authorization"] == "Bearer open-sesame-1234"
+    assert result.output("a") == {"you sent": "Bearer ***"}
+    assert "open-sesame-1234" not in "".join(repr(record) for record in runs.read(result.run_id).records)
+
+
+def test_a_secret_in_a_file_is_refused() -> None:
+    """A file is no place for it."""
+    with pytest.raises(ConfigError) as caught:
+        app.loads('version: "1.0"\n' + fetch("http://x.example/", auth="{type: bearer, token: abc}"))
+    assert [(each.code, each.path) for each in caught.value.problems] == [
+        ("key.secret", "steps.a.auth.token")
+    ]
+
+
+def test_calls_side_by_side_wait_for_their_turn(go: Go, logged: list[LogLine]) -> None:
+    """A rate limit is of the whole run."""
+    limit = "{requests: 1, per: 50ms}"
+    with server() as far:
+        steps = [fetch(far.url, rate_limit=limit).replace("a: {", f"{name}: {{")[8:-3] for name in "abc"]
+        result = go(f"steps: {{{'}, '.join(steps)}}}}}\n")
+        assert far.connections == 3
+    assert result.verdict == "GO"
+    assert sum("waits" in line.text for line in logged) == 2

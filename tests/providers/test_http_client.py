@@ -206,10 +206,18 @@ def test_C8_what_a_call_does_outside(config: Mapping[str, Any], effects: str) ->
         {"url": "http://x", "base_url": "http://x"},
         {"url": "http://x", "method": "GET /"},
         {"url": "http://x", "auth": {"type": "oauth2_client_credentials"}},
+        {"url": "http://x", "auth": {"type": "bearer"}},
+        {"url": "http://x", "auth": {"type": "bearer", "token": ""}},
+        {"url": "http://x", "auth": {"type": "bearer", "token": "t", "password": "p"}},
+        {"url": "http://x", "auth": {"type": "basic", "username": "a:b", "password": "p"}},
+        {"url": "http://x", "auth": {"type": "header", "name": "X Y", "value": "v"}},
         {"url": "http://x", "rate_limit": {"key": "k"}},
+        {"url": "http://x", "rate_limit": {"requests": 0, "per": "second"}},
+        {"url": "http://x", "rate_limit": {"requests": 1, "per": "fortnight"}},
+        {"url": "http://x", "rate_limit": {"requests": 1, "per": "2d"}},
     ],
 )
 def test_a_wrong_config_is_refused(do: Do, config: Mapping[str, Any]) -> None:
-    """At load; what isn't there yet is never ignored."""
+    """At load; what isn't there is never ignored."""
     with pytest.raises(ValidationError):
         do("http_client", config)

@@ -15,11 +15,13 @@ from gonogo.core.plan import Plan
 from gonogo.errors import UsageError
 from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts.base import Asker, Question, Surroundings
-from gonogo.hosts.environment import as_texts, visible
+from gonogo.hosts.environment import as_texts, fill_in, visible
+from gonogo.hosts.filling import has_references, secrets_among
 from gonogo.hosts.gates import Outbound
 from gonogo.hosts.start import first_event, new_run_id
 from gonogo.journal.redact import Redactor, secrets_in
 from gonogo.journal.store import RunJournal, Runs
+from gonogo.providers.table import UnknownType
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,7 +62,7 @@ def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str,
         trigger=dict(start.trigger) if start.trigger is not None else None,
         context=context,
         inputs=inputs,
-        env=visible({**environment, **as_texts(plan.env), **options.env}),
+        env=_without(visible({**environment, **as_texts(plan.env), **options.env}), entries(plan, options)),
         arguments=dict(start.arguments),
         requested=start.requested,
         safe_mode=start.safe_mode,
@@ -92,6 +94,9 @@ def surroundings(
 ) -> Surroundings:
     """What a host is given for a run of this plan."""
     table = options.table or built_in_table()
+    for name in entries(plan, options):
+        if name in environment:
+            redactor.add(name, environment[name])
     return Surroundings(
         table=table,
         runs=runs,
@@ -138,6 +143,28 @@ def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
             if "$" not in text and "{" not in text:
                 redactor.add(name, text)
     return redactor
+
+
+def entries(plan: Plan, options: Options) -> frozenset[str]:
+    """The variables that steps are let in by (`auth` of http_client), also beneath, whatever they are called."""
+    table = options.table or built_in_table()
+    found: set[str] = set()
+    for beneath in plan.workflows.values():
+        found |= entries(beneath, options)
+    for step in plan.steps.values():
+        if not step.config or not has_references(step.config):
+            continue
+        try:
+            names = table.get(step.type).secrets
+        except UnknownType:
+            continue  # the step's own failure
+        for _, text in secrets_among(step.config, names):
+            found.update(fill_in(text, {})[1])
+    return frozenset(found)
+
+
+def _without(env: Mapping[str, str], names: frozenset[str]) -> dict[str, str]:
+    return {name: text for name, text in env.items() if name not in names}
 
 
 def plan_of(path: str, table: Table) -> Plan:

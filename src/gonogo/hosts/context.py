@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -128,6 +129,13 @@ class CallContext:
     ) -> Outcome:
         """Run a step within this call."""
         return await self._tools.run(self._command, step, arguments, number=number, mutates=mutates)
+
+    async def pace(self, key: str, requests: int, per_s: float) -> None:
+        """Wait for this call's turn under a key."""
+        wait_s = self._around.outbound.pacer.take(key, requests, per_s)
+        if wait_s > 0:
+            self.progress(f"waits {wait_s:.3g} s: {requests} requests in {per_s:g} s to {key}")
+            await asyncio.sleep(wait_s)
 
     def gate(self, default: Policy | None = None) -> Gate:
         """The gate of this call."""

@@ -5,7 +5,7 @@ Two results each: what the call gets, and what its record shows, in which refere
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gonogo.hosts.environment import fill_in, refers, without_references
@@ -19,6 +19,20 @@ def texts_in(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [text for part in value.values() for text in texts_in(part)]
     return [text for part in value for text in texts_in(part)] if isinstance(value, list | tuple) else []
+
+
+def secrets_among(value: Any, names: frozenset[str], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """The texts of a value that stand under a key of these names, or at one of these dotted paths, with their paths."""
+    if isinstance(value, str):
+        dotted = ".".join(path)
+        if value and names & {path[-1] if path else "", dotted}:
+            yield dotted, value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from secrets_among(part, names, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from secrets_among(part, names, path)
 
 
 def reads_data(value: Any) -> bool:

@@ -6,6 +6,7 @@ the step type wants; without that, one attempt and no breaker. The gate's module
 
 from __future__ import annotations
 
+import time
 from collections import ChainMap
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from gonogo.core.plan import Plan, Step
 from gonogo.core.state import State
 from gonogo.core.values import names_for
 from gonogo.expressions.results import Failure
+from gonogo.hosts.pacing import Pacer
 
 if TYPE_CHECKING:
     from gonogo.gate.budgets import Purse, RetryShare
@@ -38,15 +40,16 @@ REACH_S = 86_400.0
 
 
 class Outbound:
-    """What all gates of a run and of the runs beneath it share: the share of retries, and breakers' records.
+    """What all gates of a run and of the runs beneath it share: the share of retries, breakers' records, and paces.
 
     Records are kept in `folder`, where other processes find them; without one they end with the run.
     """
 
-    __slots__ = ("_retries", "_store", "folder", "trouble")
+    __slots__ = ("_retries", "_store", "folder", "pacer", "trouble")
 
     def __init__(self, folder: str | None = None) -> None:
         self.folder = folder
+        self.pacer = Pacer(time.monotonic)
         self.trouble: str | None = None
         self._retries: RetryShare | None = None
         self._store: Store | None = None

@@ -73,7 +73,9 @@ class RunLoop:
         outcomes = Outcomes(
             around.redactor, journal.blobs, Schemas(), state.graph.plan.limits.output_bytes_max
         )
-        preparation = Preparation(state, around.table, self.templates, around.environment, around.overlay)
+        preparation = Preparation(
+            state, around.table, self.templates, around.environment, around.overlay, around.redactor
+        )
         self._tools = StepTools(state, preparation, outcomes, self._context)
         self._calls = Calls(
             state, preparation, outcomes, clock, self._context, around.slots, post=self.post, fail=self.fail

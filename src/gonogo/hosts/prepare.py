@@ -20,9 +20,10 @@ from gonogo.core.state import State
 from gonogo.core.values import names_for
 from gonogo.expressions.results import Failure, TemplateProblem
 from gonogo.hosts.environment import as_text, as_texts, refers
-from gonogo.hosts.filling import Filling, has_references, reads_data
+from gonogo.hosts.filling import Filling, has_references, reads_data, secrets_among
 from gonogo.hosts.templates import Templates, has_tags
 from gonogo.hosts.withheld import withheld
+from gonogo.journal.redact import Redactor
 from gonogo.provider import Call, Provider
 from gonogo.providers.table import Table, UnknownType
 
@@ -71,12 +72,15 @@ class Preparation:
         templates: Templates,
         environment: Mapping[str, str],
         overlay: Mapping[str, str],
+        redactor: Redactor,
     ) -> None:
+        """`redactor` is told of the secrets that are filled in, whatever their variables are called."""
         self._state = state
         self._table = table
         self._templates = templates
         self._environment = environment
         self._overlay = overlay
+        self._redactor = redactor
         self._cards: dict[str, Card] = {}
         self._plain_cards: dict[tuple[str, str], Card] = {}
 
@@ -125,6 +129,7 @@ class Preparation:
             step.for_each,
             card.templated,
             step.schema,
+            tuple(edge.step for need in step.depends_on for edge in need.any_of),
         )
         return Prepared(call, inputs, unset, None if self._is_withheld(step) else key or None)
 
@@ -172,6 +177,8 @@ class Preparation:
         made = dict(step.config)
         for name in sorted(card.filled):
             made[name], inputs[name] = filling.value(made[name], references=name in card.provider.references)
+        for path, secret in secrets_among(made, card.provider.secrets):
+            self._redactor.add(f"{step.name}.{path}", secret)
         return _checked(step, card.provider, made)
 
     def _env(self, card: Card, step: Step, filling: Filling) -> dict[str, str]:

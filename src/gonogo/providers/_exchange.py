@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from email.message import Message
 from types import MappingProxyType
 from typing import Any
@@ -109,14 +109,23 @@ class Refusal(StepFailed):
 
 
 async def answered(
-    call: Call, context: Context, rule: str, make: Make, limits: Limits, policy: Policy, effects: Effects
+    call: Call,
+    context: Context,
+    rule: str,
+    make: Make,
+    limits: Limits,
+    policy: Policy,
+    effects: Effects,
+    pace: Callable[[], Awaitable[None]] | None = None,
 ) -> tuple[Response | Failed, dict[str, Any]]:
     """The answer when it says yes (only 200 to 299 does, spec E.6 rule 2), and the gate's part of its meta.
 
-    `policy` is for steps that say nothing; its targets for those that name none.
+    `policy` is for steps that say nothing; its targets for those that name none. `pace` waits for a request's turn.
     """
 
     async def invoke(attempt: Attempt) -> Response:
+        if pace is not None:
+            await pace()
         return await _once(make(attempt), attempt, limits)
 
     step = Step(call.step, invoke, effects=effects, key=call.key)

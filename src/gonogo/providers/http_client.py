@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
@@ -14,8 +15,9 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from gonogo.gate.step import Attempt
-from gonogo.provider import Call, ConfigProblem, Context, Done, Effects, Failed, Outcome, Provider
+from gonogo.provider import Call, Context, Done, Effects, Failed, Outcome, Provider
 from gonogo.providers import _exchange, _http
+from gonogo.providers._auth import Auth, RateLimit, with_auth
 from gonogo.providers._faults import fault
 from gonogo.providers._transform import TransformProblem, transform
 
@@ -23,10 +25,6 @@ DEFAULT_TIMEOUT_S = 30.0
 _RULE = "http_client/fetch_error"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w-]*)\}")
 _URL_FIELDS = ("url", "base_url", "path", "params", "query")
-_WITH_THE_GATE = (
-    "`auth` and `rate_limit` come with the gate and aren't available in this version; send a token in `headers`, "
-    "and retry with `on_fail.retry`, which honours Retry-After"
-)
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,8 +47,15 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     body: Annotated[
         str | dict[str, Any] | list[Any] | None, Meta(description="Text, or data sent as JSON.")
     ] = None
-    auth: Annotated[Any, Meta(description="Not in this version; send a token in headers.")] = None
-    rate_limit: Annotated[Any, Meta(description="Not in this version.")] = None
+    auth: Annotated[
+        Auth | None, Meta(description="What lets it in: {type: bearer, token: …}, basic or header.")
+    ] = None
+    rate_limit: Annotated[
+        RateLimit | None,
+        Meta(
+            description="So many requests in a time: {requests: 10, per: second}; limited ones are repeated."
+        ),
+    ] = None
     transform: Annotated[str | None, Meta(description="Template that makes the output from `response`.")] = (
         None
     )
@@ -67,15 +72,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
 
     def __post_init__(self) -> None:
-        """One place to go to, in a way that there is; what isn't there yet isn't ignored."""
+        """One place to go to."""
         if not (self.url or self.base_url):
             raise ValueError("http_client needs a `url`, or a `base_url` with a `path`")
         if self.url and self.base_url:
             raise ValueError("give `url`, or `base_url` with `path`, not both")
-        if (
-            self.auth is not None or self.rate_limit is not None
-        ):  # a call without them would do something else
-            raise ConfigProblem("auth" if self.auth is not None else "rate_limit", _WITH_THE_GATE)
 
 
 class _Refused(Exception):  # noqa: N818 - the name says what happened
@@ -119,6 +120,12 @@ async def _answered(
     timeout_s = call.timeout_s or DEFAULT_TIMEOUT_S
     limits = _http.Limits(timeout_s, body_bytes_max=config.max_response_bytes)
     policy = _exchange.default_policy(request.url, timeout_s)
+    limit = config.rate_limit
+    pace = None
+    if limit is not None:
+        policy = limit.policy(policy)
+        key = limit.key or _exchange.origin_of(request.url)
+        pace = partial(context.pace, key, limit.requests, limit.per_s)
     # The file is written once, whatever the gate does; only the request counts.
     effects: Effects = "reads" if request.method in _exchange.SAFE_METHODS else "mutates"
 
@@ -129,7 +136,7 @@ async def _answered(
         # A policy is written in the workflow, so what it names comes from no data; the rest of the URL may.
         return replace(request, url=_url(config, endpoint))
 
-    return await _exchange.answered(call, context, _RULE, make, limits, policy, effects)
+    return await _exchange.answered(call, context, _RULE, make, limits, policy, effects, pace)
 
 
 async def _read(call: Call, context: Context, response: _http.Response, meta: dict[str, Any]) -> Outcome:
@@ -194,12 +201,14 @@ def _file(config: Config, context: Context) -> str | None:
 
 def _request(call: Call) -> _http.Request:
     config: Config = call.config
+    if config.auth is not None and config.auth.unset():
+        raise _Refused("http.auth", "`auth` names a variable that isn't set; set it in the environment of the run")
     method = config.method.upper()
     body = None if method in ("GET", "HEAD") else _exchange.body_bytes(config.body)
     return _http.Request(
         method,
         _url(config),
-        _exchange.headers_for(call, method, config.headers, body),
+        _exchange.headers_for(call, method, with_auth(config.headers, config.auth), body),
         body,
         from_data=call.from_data(*_URL_FIELDS),
         allow_private=config.allow_private,
@@ -243,7 +252,8 @@ PROVIDER = Provider(
     effects=effects,
     templates=frozenset({*_URL_FIELDS, "headers", "body", "output_file"}),
     late_templates=frozenset({"transform"}),
-    references=frozenset({*_URL_FIELDS, "headers", "body"}),
+    references=frozenset({*_URL_FIELDS, "headers", "body", "auth"}),
+    secrets=frozenset({"auth.token", "auth.password", "auth.value"}),
     expressions={"transform_js": "value"},
     default_timeout_s=DEFAULT_TIMEOUT_S,
     own_timeout=True,

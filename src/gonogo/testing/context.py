@@ -49,8 +49,8 @@ class ScriptedContext:
 
     `answers`, `children` and `steps` are handed out in order; an answer None means that nobody is there. `logged`
     holds (level, text), `shown` the lines of progress, `prompts`, `child_calls` and `step_calls` what was asked.
-    `policy` is what the workflow says of the step's calls; `gates` are those handed out. Their `clock` skips waits and
-    notes them.
+    `policy` is what the workflow says of the step's calls; `gates` are those handed out, whose `clock` skips waits and
+    notes them; `paced` is what was to be paced.
     """
 
     answers: Iterable[str | None] = ()
@@ -67,6 +67,7 @@ class ScriptedContext:
     child_calls: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = field(default_factory=list)
     step_calls: list[tuple[str, Mapping[str, Any], bool]] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
+    paced: list[tuple[str, int, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.answers = iter(self.answers)
@@ -102,6 +103,10 @@ class ScriptedContext:
         outcome = next(iter(self.steps), None)
         assert outcome is not None, f"the test gives no outcome, but the step {step!r} was run"
         return outcome
+
+    async def pace(self, key: str, requests: int, per_s: float) -> None:
+        """Kept in `paced`."""
+        self.paced.append((key, requests, per_s))
 
     def gate(self, default: Policy | None = None) -> Gate:
         """A gate of `policy`, else of `default`, else of one attempt; its ids, and so its jitter, repeat."""
