@@ -241,6 +241,7 @@ def test_G_16_only_what_needs_the_step_alone_is_gated() -> None:
             step("both", "z", "a"),
             step("either", "a|z"),
             step("soft", "a?"),
+            step("mixed", "z", "a?"),
             step("tidy", "a", always=True),
             step("other", "z"),
         ),

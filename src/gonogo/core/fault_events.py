@@ -52,7 +52,7 @@ def _ended(state: State, decision: d.Ended) -> tuple[d.FaultEvent, ...]:
         return () if open_fault is None else (_event(place, open_fault, "recovery.succeeded"),)
     if node.outcome == "cancelled":
         return close(state, place, "cancelled")
-    if node.fan is not None or node.fault is None:
+    if node.fault is None:
         return ()
     found: tuple[d.FaultEvent, ...] = ()
     if open_fault is None:
