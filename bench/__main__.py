@@ -132,6 +132,13 @@ def calls(folder: Path, *, quick: bool) -> Iterator[Row]:
     yield Row("mutating no-op step on a chain of 1,000 (2 syncs + 80)", mutating, "µs", 2 * sync.middle + 80)
 
 
+def waits(folder: Path, *, quick: bool) -> Iterator[Row]:
+    """Waits between attempts, by the core alone on a virtual clock."""
+    runs = [json.loads(python("-m", "bench.waits").output) for _ in range(3)]
+    for case in runs[0]:
+        yield Row(f"core: {case}", Spread.of(each[case] for each in runs).times(US), "µs")
+
+
 def rebuilding(folder: Path, *, quick: bool) -> Iterator[Row]:
     """A long journal folded into its state, and that printed."""
     if not quick:
@@ -157,6 +164,7 @@ PARTS: tuple[Callable[..., Iterator[Row]], ...] = (
     sandbox,
     guards,
     calls,
+    waits,
 )
 
 
