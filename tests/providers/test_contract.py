@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from msgspec import Struct, ValidationError
 from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from gonogo.provider import (
     UNSET,
@@ -78,6 +79,7 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "human-input": {"prompt": "go on?"},
     "workflow": {"workflow": "w"},
     "ai": {"provider": "openai", "model": "m", "url": "SERVER", "prompt": "hi"},
+    "github": {"op": "pr.get", "repo": "o/r", "number": 1, "token": "t", "api_url": "SERVER"},
     "echo": {"text": "hi"},
 }
 SLOW: Mapping[str, Mapping[str, Any]] = {
@@ -85,6 +87,7 @@ SLOW: Mapping[str, Mapping[str, Any]] = {
     "http_client": {"url": "SERVER/slow"},
     "http": {"url": "SERVER/slow", "body": ""},
     "ai": {"provider": "openai", "model": "m", "url": "SERVER/slow", "prompt": "hi", "stream": True},
+    "github": {"op": "pr.get", "repo": "o/r", "number": 1, "token": "t", "api_url": "SERVER/slow"},
 }
 
 
@@ -98,17 +101,24 @@ def provider(request: pytest.FixtureRequest) -> Provider:
 def config_of(httpserver: HTTPServer) -> Iterator[Callable[..., dict[str, Any]]]:
     """A valid config of a type; the server that some of them need answers, or waits."""
     go_on = threading.Event()
+
+    def late(_: Request) -> Response:
+        go_on.wait(20)
+        return Response()
+
     httpserver.expect_request("/a").respond_with_json({"a": 1})
     httpserver.expect_request("/chat/completions").respond_with_json(
         {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}
     )
-    httpserver.expect_request("/slow/chat/completions").respond_with_handler(lambda _: go_on.wait(20) and None)  # type: ignore[arg-type,return-value]
-    httpserver.expect_request("/slow").respond_with_handler(lambda _: go_on.wait(20) and None)  # type: ignore[arg-type,return-value]
+    httpserver.expect_request("/slow/chat/completions").respond_with_handler(late)
+    httpserver.expect_request("/repos/o/r/pulls/1").respond_with_json({"number": 1})
+    httpserver.expect_request("/slow/repos/o/r/pulls/1").respond_with_handler(late)
+    httpserver.expect_request("/slow").respond_with_handler(late)
 
     def of(provider: Provider, configs: Mapping[str, Mapping[str, Any]] = CONFIGS) -> dict[str, Any]:
         config = {**configs.get(provider.name, CONFIGS[provider.name])}
-        if "url" in config:
-            config["url"] = config["url"].replace("SERVER", httpserver.url_for("").rstrip("/"))
+        for key in {"url", "api_url"} & config.keys():
+            config[key] = config[key].replace("SERVER", httpserver.url_for("").rstrip("/"))
         return config
 
     yield of
@@ -283,6 +293,7 @@ FAILING: Mapping[str, Mapping[str, Any]] = {
     "human-input": {"prompt": "?"},
     "workflow": {"workflow": "w"},
     "ai": {"provider": "anthropic", "model": "m", "url": "http://127.0.0.1:1", "prompt": "hi"},
+    "github": {"op": "pr.get", "repo": "o/r", "number": 1, "token": "t", "api_url": "http://127.0.0.1:1"},
 }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gonogo.core.faults import Fault, FaultClass
 from gonogo.gate.failures import CircuitOpen, DeadlineExceeded, Exhausted, GateError
 from gonogo.gate.record import CallRecord
-from gonogo.gate.summary import summary, usage
+from gonogo.gate.summary import ATTEMPTS_MAX, SENTENCES_MAX, summary, usage
 from gonogo.provider import Call, Effect, Failed
 from gonogo.providers._faults import fault
 
@@ -27,6 +28,27 @@ def meta_of(record: CallRecord) -> dict[str, Any]:
     if not used and _says_nothing(record):
         return {}
     return {"gate": summary(record), "usage": used} if used else {"gate": summary(record)}
+
+
+def joined(records: Sequence[CallRecord]) -> dict[str, Any]:
+    """As `meta_of`, of a step that made several calls: their attempts in one row; `calls` says how many there were."""
+    parts = [part for record in records if (part := meta_of(record))]
+    if len(parts) < 2:
+        return parts[0] if parts else {}
+    summaries = [part["gate"] for part in parts]
+    attempts = [each for one in summaries for each in one["attempts"]]
+    whole = {
+        **summaries[-1],
+        "calls": len(parts),
+        "attempts": [{**each, "n": n} for n, each in enumerate(attempts[:ATTEMPTS_MAX], 1)],
+        "decisions": [each for one in summaries for each in one["decisions"]][:SENTENCES_MAX],
+    }
+    found: dict[str, Any] = {"gate": whole}
+    for key, place in (("wasted", whole), ("usage", found)):
+        told = [part[key] for part in (summaries if key == "wasted" else parts) if key in part]
+        if told:
+            place[key] = {name: sum(each[name] for each in told) for name in ("tokens", "cost")}
+    return found
 
 
 def _says_nothing(record: CallRecord) -> bool:

@@ -27,10 +27,11 @@ _MODULES = MappingProxyType(
         "human-input": "gonogo.providers.human_input",
         "workflow": "gonogo.providers.workflow",
         "ai": "gonogo.providers.ai",
+        "github": "gonogo.providers.github",
     }
 )
 _ALIASES = MappingProxyType({"logger": "log", "human_input": "human-input"})
-_PLANNED = frozenset({"claude-code", "github", "mcp", "git-checkout", "http_input", "a2a", "utcp"})
+_PLANNED = frozenset({"claude-code", "mcp", "git-checkout", "http_input", "a2a", "utcp"})
 
 
 class UnknownType(KeyError):  # noqa: N818 - the name says what happened

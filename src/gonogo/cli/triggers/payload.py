@@ -129,6 +129,7 @@ def _pull_request(pull: Mapping[str, Any]) -> dict[str, Any]:
         "authorAssociation": text(pull.get("author_association")),
         "branch": text(head.get("ref")),
         "head": text(head.get("ref")),
+        "sha": text(head.get("sha")),
         "base": text(base.get("ref")),
         "draft": pull.get("draft") is True,
         "merged": pull.get("merged") is True,
