@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.servers import faulty
 from tests.servers.faulty import FaultyServer, Script
@@ -14,8 +15,12 @@ from tests.servers.faulty import FaultyServer, Script
 from gonogo import app
 from gonogo.core.events import CallDone, CallFailed
 from gonogo.errors import ConfigError
+from gonogo.gate import Amounts, Attempt, GateError, Step, Usage
 from gonogo.hosts.base import LogLine, RunResult
 from gonogo.journal.store import Runs
+from gonogo.provider import Call, Context, Done, Outcome, Provider
+from gonogo.providers import _gated
+from gonogo.providers.table import built_in
 
 Go = Callable[..., RunResult]
 QUICK = "backoff: {base_s: 0.001}"
@@ -228,3 +233,62 @@ def test_calls_side_by_side_wait_for_their_turn(go: Go, logged: list[LogLine]) -
         assert far.connections == 3
     assert result.verdict == "GO"
     assert sum("waits" in line.text for line in logged) == 2
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The keys of a step that spends tokens."""
+
+    tokens: int = 40
+
+
+async def spend(call: Call, context: Context) -> Outcome:
+    """Spends tokens through the gate, which asks the budget before."""
+    wanted = Amounts(tokens=call.config.tokens)
+
+    async def invoke(attempt: Attempt) -> str:
+        return "fine"
+
+    step = Step(
+        call.step,
+        invoke,
+        estimate=lambda target: wanted,
+        usage=lambda answer: Usage(output_tokens=call.config.tokens, cost_usd=0.5),
+    )
+    try:
+        answer = await context.gate().answer(step)
+    except GateError as error:
+        return _gated.failed(call, "asked", error)
+    return Done(answer.value, meta=_gated.meta_of(answer.record))
+
+
+SPEND = Provider(name="spend", config=Ask, run=spend, gated=True)
+
+
+def test_a_call_that_would_pass_the_runs_budget_is_not_made(go: Go, runs: Runs) -> None:
+    """Reserved before the call, so nothing is overspent; what was used is the run's."""
+    steps = "{a: {type: spend}, b: {type: spend, depends_on: a}, c: {type: spend, depends_on: b}}"
+    text = f"budget: {{tokens: 100}}\nsteps: {steps}\n"
+    plan = app.loads('version: "1.0"\n' + text, table=built_in([SPEND]))
+    result = app.start_run(plan, app.Start(), app.Options(runs=runs, table=built_in([SPEND])))
+    assert result.fault is not None
+    assert result.fault.kind == "gate.budget-exceeded"
+    assert [type(event).__name__ for event in called(runs, result)] == ["CallDone", "CallDone", "CallFailed"]
+    assert app.view_run(result.run_id, app.Options(runs=runs))[0].state.spent.tokens == 80
+
+
+def test_a_child_spends_from_the_budget_of_the_run_above(runs: Runs, tmp_path: Path) -> None:
+    """Side by side, too: the purse is one."""
+    child = 'version: "1.0"\nid: child\nsteps: {x: {type: spend, tokens: 40}}\n'
+    (tmp_path / "child.yaml").write_text(child)
+    top = (
+        'version: "1.0"\nimports: [child.yaml]\nbudget: {tokens: 100}\nmax_parallelism: 3\n'
+        "steps: {a: {type: workflow, workflow: child}, b: {type: workflow, workflow: child},"
+        " c: {type: workflow, workflow: child}}\n"
+    )
+    (tmp_path / "gonogo.yaml").write_text(top)
+    table = built_in([SPEND])
+    plan = app.load(tmp_path / "gonogo.yaml", table=table)
+    result = app.start_run(plan, app.Start(), app.Options(runs=runs, table=table))
+    view = app.view_run(result.run_id, app.Options(runs=runs))[0]
+    assert sorted(step.outcome for step in view.steps.values()) == ["failed", "passed", "passed"]
+    assert view.state.spent.tokens == 80
