@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tests.core.script import LOGICAL, TRANSIENT, Script, block, error, plan, step
+from typing import Any
+
+import pytest
+from tests.core.script import LOGICAL, TRANSIENT, Returns, Script, block, error, plan, step
 
 from gonogo.core import decisions as d
-from gonogo.core.plan import Target
+from gonogo.core.faults import Fault, Issue
+from gonogo.core.plan import Retry, Target
 from gonogo.expressions.results import Value
 
 
@@ -269,3 +273,158 @@ def test_semantics_7_a_goto_from_within_nested_lists_ends_the_fan_outs_it_runs_a
     calls = {"list": [1, 2], "inner": [8, 9], "leaf": lambda call: next(failures, 1)}
     script = Script(plan(*steps, max_parallelism=1), calls=calls)
     assert (script.outcome("leaf"), script.state.slots) == ("passed", 0)
+
+
+# --- what is tried again
+
+
+def acted(**keys: Any) -> Script:
+    """A mutating step whose call was done, and whose guarantee doesn't hold."""
+    retry = Retry(1, on=("logical",))
+    one = step("a", effects="mutates", guarantee=["x"], on_fail=block(retry=retry), **keys)
+    return Script(plan(one), calls={"a": Returns(1, effect="done")}, answers={"x": False})
+
+
+def test_semantics_16_a_call_that_acted_is_not_made_again() -> None:
+    """Semantics 16: a retry would do it twice."""
+    assert acted().started == ["a"]
+
+
+def test_semantics_16_a_call_that_did_nothing_is_made_again() -> None:
+    """Semantics 16: the far side says so."""
+    one = step("a", effects="mutates", on_fail=block(retry=Retry(1)))
+    assert Script(plan(one), calls={"a": TRANSIENT}).started == ["a", "a"]
+
+
+@pytest.mark.parametrize("effects", ["idempotent", "reads"])
+def test_semantics_16_steps_that_may_be_repeated_are(effects: str) -> None:
+    """Semantics 16: doing it twice is doing it once."""
+    one = step("a", effects=effects, guarantee=["x"], on_fail=block(retry=Retry(1, on=("logical",))))
+    assert Script(plan(one), calls={"a": Returns(1, effect="done")}, answers={"x": False}).started == [
+        "a",
+        "a",
+    ]
+
+
+# --- what is said of a route
+
+
+def test_C_10_R7_a_made_up_target_is_reported_with_its_name() -> None:
+    """C.10 R7, D.1: a breach, unless the step tolerates failure."""
+    for tolerant, verdict in ((False, "NO-GO"), (True, "GO")):
+        one = step("a", continue_on_failure=tolerant, on_success=block(run_js="js"))
+        script = Script(plan(one), answers={"js": Value(["ghost"])})
+        text = "step a routes to 'ghost', which isn't a step of this workflow"
+        expected = Issue("a/routing/unknown_target", text, check_name="a", engine=True)
+        assert script.state.run_issues == [expected]
+        assert script.verdict == verdict
+
+
+def test_C_10_R7_a_made_up_target_of_an_item_names_the_item() -> None:
+    """C.10 R7, D.1: and the block goes on with what there is."""
+    steps = [
+        step("list", for_each=True),
+        step("each", "list", fanout="map", on_fail=block(run_js="js")),
+        step("fix", start="routed"),
+    ]
+    script = Script(
+        plan(*steps), calls={"list": [1], "each": LOGICAL}, answers={"js": Value(["ghost", "fix"])}
+    )
+    assert [issue.scope for issue in script.state.run_issues] == ["list#1[0]"]
+    assert script.started[-1] == "fix@list#1[0]"
+
+
+def test_C_11_a_route_is_recorded_in_full() -> None:
+    """Law 1: who, by which block and how, where to, in which wave, with which arguments."""
+    steps = [
+        step("a", on_success=block(run=[Target("x", {"n": 1})], goto="z", goto_event="later")),
+        step("x", start="routed"),
+        step("z", start="routed"),
+    ]
+    run, goto = Script(plan(*steps)).decided(d.Routed)
+    assert run == d.Routed("a", "", "on_success", "run", "x", "", 1, (("x", ""),), {"n": 1}, None, False)
+    assert goto == d.Routed("a", "", "on_success", "goto", "z", "", 2, (("z", ""),), {}, "later", False)
+
+
+def test_C_12_a_step_that_was_skipped_counts_as_having_been_there() -> None:
+    """C.12: sending the run to it again is a loop."""
+    steps = [step("a", if_="no"), step("y"), step("z", "y"), step("b", "z", on_success=block(goto="a"))]
+    script = Script(plan(*steps, max_loops=0), answers={"no": False})
+    assert [refused.target for refused in script.decided(d.Refused)] == ["a"]
+
+
+def test_G_4_strict_keeps_what_a_refused_step_had_found() -> None:
+    """G4: its own issues, and the refusal as its fault."""
+    script = Script(
+        plan(step("a", fail_if="bad", on_fail=block(goto="a")), max_loops=0, safety="strict"),
+        answers={"bad": True},
+    )
+    node = script.node("a")
+    assert (node.outcome, node.reason) == ("failed", "max_loops")
+    assert script.rules("a") == ["a_fail_if", "a/routing/loop_budget_exceeded"]
+    assert node.fault is not None
+    assert (node.fault.kind, node.fault.fault_class, node.fault.rule_id) == (
+        "budget.loops",
+        "logical",
+        "a/routing/loop_budget_exceeded",
+    )
+
+
+def test_a_retry_has_a_timer_of_its_own_and_is_numbered() -> None:
+    """C.9: number, wait and timer are recorded."""
+    script = Script(
+        plan(step("a", on_fail=block(retry=Retry(2, delay_s=3.0, jitter=0.0)))), calls={"a": TRANSIENT}
+    )
+    assert script.decided(d.Retrying) == [
+        d.Retrying("a", "", 1, 3.0, 1, 3.0),
+        d.Retrying("a", "", 2, 3.0, 2, 6.0),
+    ]
+
+
+def test_C_9_what_the_far_side_asks_for_is_waited() -> None:
+    """C.9: Retry-After goes before the plan's own delay."""
+    busy = Fault("http.status", "transient", "a/429", "later", retry_after_s=7.0)
+    script = Script(
+        plan(step("a", on_fail=block(retry=Retry(1, delay_s=1.0, jitter=0.0)))), calls={"a": busy}
+    )
+    assert [one.delay_s for one in script.decided(d.Retrying)] == [7.0]
+
+
+def test_B_8_R1_an_empty_name_falls_back_to_goto() -> None:
+    """B.8 R1: as does anything that is no name; without a goto the block ends."""
+    for value in ("", 7, ["x"]):
+        with_goto = [step("a", on_success=block(goto_js="js", goto="y")), step("y", start="routed")]
+        assert Script(plan(*with_goto), answers={"js": Value(value)}).started == ["a", "y"]
+        without = [step("a", on_success=block(goto_js="js")), step("y", start="routed")]
+        assert Script(plan(*without), answers={"js": Value(value)}).started == ["a"]
+
+
+def test_B_8_a_rule_must_be_true_itself() -> None:
+    """B.8 R3: what is merely truthy matches nothing."""
+    steps = [step("a", on_success=block(when=[("maybe", "x")])), step("x", start="routed")]
+    assert Script(plan(*steps), answers={"maybe": Value(1)}).started == ["a"]
+
+
+def test_C_10_R3_rendered_arguments_join_plain_ones() -> None:
+    """C.10 R3: one that can't be rendered is null."""
+    checked = plan(
+        step(
+            "a",
+            on_success=block(
+                run=[Target("x", {"n": 1}, {"good": 0, "bad": 1})], when=[("w1", None), ("w2", None)]
+            ),
+        ),
+        step("x"),
+    )
+    script = Script(checked, answers={"w1": "text", "w2": error()})
+    assert script.node("x").arguments == {"n": 1, "good": "text", "bad": None}
+
+
+def test_semantics_20_what_undoes_is_retried_and_runs_nothing_else() -> None:
+    """Semantics 20: neither the runs of its block nor its goto; it is retried as often as it says."""
+    undoer = step("unbook", on_fail=block(run=["mend"], retry=1, goto="book"))
+    script = Script(
+        plan(step("book", compensate="unbook"), step("last", "book"), undoer, step("mend", start="routed")),
+        calls={"last": LOGICAL, "unbook": TRANSIENT},
+    )
+    assert script.started == ["book", "last", "unbook", "unbook"]
