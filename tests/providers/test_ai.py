@@ -13,7 +13,7 @@ from tests.servers import faulty
 from tests.servers.faulty import FaultyServer, Received, Script
 from tests.servers.model import NO_ANSWERS, Body, Break, Said, calls, cut, refuses, says, words
 
-from gonogo.gate.policy import Bounds, Policy, Target, Timers, rule
+from gonogo.gate.policy import Bounds, Hedge, Policy, Target, Timers, rule
 from gonogo.provider import Done, Failed, Outcome, Value
 from gonogo.providers.ai import PROVIDER
 from gonogo.testing import ScriptedContext, call_for
@@ -112,7 +112,7 @@ def test_the_key_is_in_no_record(vendor: str, do: Do) -> None:
 @pytest.mark.parametrize("structured", ["native", "tool", "prompt"])
 def test_a_schema_makes_the_answer_data(vendor: str, structured: str, do: Do) -> None:
     """E.11: the output is the parsed object, however the schema was told."""
-    said = says(calls("answer", {"urgent": True})) if structured == "tool" else says('{"urgent": true}')
+    said = says(calls("final_answer", {"urgent": True})) if structured == "tool" else says('{"urgent": true}')
     with FaultyServer(said) as server:
         answer = done(do("ai", at(server, vendor, structured=structured), schema=ANSWER))
         asked = json.dumps(body(server.requests[0]))
@@ -411,3 +411,36 @@ def test_a_script_of_the_workflow_sees_only_data(do: Do, context: ScriptedContex
     answers = ({"calls": [{"tool": "add", "with": {"a": "'; steal()"}}]}, "done")
     done(do("ai", mock(*answers, tools=tools)))
     assert seen == [("args.a + 1", {"a": "'; steal()"})]
+
+
+def test_of_two_attempts_side_by_side_the_first_to_answer_counts(context: ScriptedContext, do: Do) -> None:
+    """Hedging: the answer, its target and its tokens are those of one server."""
+    targets = (Target("slow", client="slow"), Target("fast", client="fast"))
+    context.policy = Policy(targets=targets, hedge=Hedge(0.05), breaker=None)
+    with FaultyServer(faulty.STALL_AFTER_HEADERS) as slow, FaultyServer(says("fast one")) as fast:
+        servers = [
+            {"name": "slow", "model": "a"},
+            {"name": "fast", "url": f"http://127.0.0.1:{fast.port}/v1", "model": "b"},
+        ]
+        answer = done(do("ai", at(slow, targets=servers)))
+    assert (answer.output, answer.meta["target"]) == ("fast one", "fast")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_L7_a_cancelled_question_is_hung_up_on(stream: bool, context: ScriptedContext) -> None:
+    """Law 7: the server sees it at once."""
+
+    async def cancelled(server: FaultyServer) -> None:
+        with anyio.move_on_after(0.2):
+            await PROVIDER.run(call_for(PROVIDER, at(server, stream=stream)), context)
+
+    with FaultyServer(faulty.STALL_AFTER_HEADERS) as server:
+        anyio.run(cancelled, server)
+        assert server.until_hung_up()
+
+
+def test_a_tool_may_not_be_called_like_the_answer() -> None:
+    """Both would be the same word to the model."""
+    tools = {"final_answer": {"description": "d", "script": "1"}}
+    with pytest.raises(ValidationError, match="choose another"):
+        PROVIDER.checked(mock("x", tools=tools))

@@ -32,8 +32,7 @@ steps:
     prompt: "Say something about {{{{ outputs.colour.colour }}}}."
     temperature: 0
     stream: true
-    max_tokens: 200
-    reliability: {{reroute: [length-stop], after: [{{when: {{error_kind: length-stop}}, then: ok}}]}}
+    max_tokens: 400
   other-format:
     provider: anthropic
     url: "{url}"

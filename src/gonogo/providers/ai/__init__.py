@@ -46,7 +46,7 @@ async def run(call: Call, context: Context) -> Outcome:
 
 async def _ended(call: Call, talk: Talk) -> Outcome:
     try:
-        return done(call, talk, await talk.reply())
+        return done(call, talk, await talk.answer())
     except GateError as error:
         return gave_up(call, talk, error)
     except TooManyRounds as problem:

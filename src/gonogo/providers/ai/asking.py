@@ -43,14 +43,13 @@ See = Callable[[str], None]
 
 
 class Wire(Struct, frozen=True):
-    """What all attempts of a step have in common. `see` is None when nobody watches."""
+    """What all attempts of a step have in common."""
 
     prices: Mapping[str, Price]
     timers: Timers
     from_data: bool
     allow_private: bool
     body_bytes_max: int
-    see: See | None = None
 
     def usage(self, reply: Reply, asked: str) -> Usage:
         """What an answer used; unknown counts are none."""
@@ -59,17 +58,17 @@ class Wire(Struct, frozen=True):
         return Usage(used.input_tokens or 0, used.output_tokens or 0, money or 0.0)
 
 
-async def ask_server(way: Way, ask: Ask, attempt: Attempt, wire: Wire) -> Reply:
-    """The answer of one server. Raises StepFailed."""
+async def ask_server(way: Way, ask: Ask, attempt: Attempt, wire: Wire, see: See | None) -> Reply:
+    """The answer of one server; with `see` it is streamed. Raises StepFailed."""
     vendor = format_named("anthropic" if way.vendor == "anthropic" else "openai")
     request, limits = _request(vendor, way, ask, wire), _limits(attempt, wire)
-    if wire.see is None:
+    if see is None:
         outcome = await _http.send(request, limits)
         if isinstance(outcome, _http.Problem):
             raise _no_exchange(outcome, way)
         found = vendor.read(outcome.status, outcome.headers, outcome.body, time.time())
     else:
-        found = await _streamed(vendor, request, limits, way, wire)
+        found = await _streamed(vendor, request, limits, way, wire, see)
     if isinstance(found, NoAnswer):
         raise failed(found, way, wire)
     return found
@@ -171,12 +170,11 @@ class _Incoming:
 
 
 async def _streamed(
-    vendor: Format, request: _http.Request, limits: _http.Limits, way: Way, wire: Wire
+    vendor: Format, request: _http.Request, limits: _http.Limits, way: Way, wire: Wire, see: See
 ) -> Reply | NoAnswer:
-    assert wire.see is not None
     outcome: _http.Response | _http.Problem | None = None
     with anyio.CancelScope() as scope:
-        incoming = _Incoming(vendor, wire.timers, wire.see, scope)
+        incoming = _Incoming(vendor, wire.timers, see, scope)
         outcome = await _http.send(request, limits, incoming.take)
     if outcome is None:
         return _silent(incoming, way, wire)

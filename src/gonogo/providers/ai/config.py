@@ -174,6 +174,10 @@ class Config(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         for name in self.tools:
             if not (name.isascii() and name.replace("-", "_").isidentifier() and len(name) <= 64):
                 raise ConfigProblem("tools", f"'{name[:80]}' is no name for a tool: letters, digits, _ and -")
+            if name == "final_answer":
+                raise ConfigProblem(
+                    "tools", "'final_answer' is what answers by schema are called; choose another"
+                )
 
 
 def _check(vendor: str | None, model: str | None, mock: Mock | None, place: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from gonogo.gate.step import Attempt
 from gonogo.models.conversation import Ask, Message, Schema, Tool, ToolCall
@@ -21,7 +22,15 @@ from gonogo.providers.ai.ways import Way
 KEPT_BYTES_MAX = 256 * 1024
 """A longer conversation isn't kept, and no session can go on from it: records stay small."""
 REJECTED_CHARACTERS_MAX = 20_000
-SCHEMA_NAME = "answer"
+SCHEMA_NAME = "final_answer"
+"""The tool that stands for the answer where a schema is told as one; no other may be called so."""
+
+
+class Given(Struct, frozen=True):
+    """A reply, and who gave it: with a second attempt beside the first, both may come."""
+
+    reply: Reply
+    way: Way
 
 
 class NoSession(Exception):  # noqa: N818 - the name says what happened
@@ -124,7 +133,8 @@ def _corrections(attempt: Attempt) -> tuple[Message, ...]:
     """The answer that wasn't valid and what was wrong, for this one attempt; never more than the last (B22)."""
     if attempt.feedback is None:
         return ()
-    said = text_of(attempt.rejected) if isinstance(attempt.rejected, Reply) else ""
+    given = attempt.rejected
+    said = text_of(given.reply) if isinstance(given, Given) else ""
     return (
         Message("assistant", said[:REJECTED_CHARACTERS_MAX] or "…"),
         Message("user", attempt.feedback),

@@ -10,12 +10,11 @@ from gonogo.gate.events import Usage
 from gonogo.gate.failures import GateError, ValidationStuck
 from gonogo.gate.record import CallRecord
 from gonogo.gate.summary import ATTEMPTS_MAX, SENTENCES_MAX, summary
-from gonogo.models.reply import Reply
 from gonogo.provider import Call, Done, Failed, Fault
 from gonogo.providers import _gated
 from gonogo.providers._faults import fault
 from gonogo.providers._issues import are_issues, as_issues
-from gonogo.providers.ai.conversation import kept
+from gonogo.providers.ai.conversation import Given, kept
 from gonogo.providers.ai.talk import Talk
 
 RULE = "ai/no_answer"
@@ -26,16 +25,16 @@ _ADVICE = {
 }
 
 
-def done(call: Call, talk: Talk, reply: Reply) -> Done:
+def done(call: Call, talk: Talk, given: Given) -> Done:
     """The answer. With a schema, a list under `issues` in which everything has a message becomes findings."""
-    value = talk.value(reply)
+    value = talk.value(given)
     found: Any = value.get("issues") if isinstance(value, dict) else None
     return Done(
         value,
         as_issues(found, "ai") if are_issues(found) else (),
-        {**_about(talk, reply), **meta(talk)},
+        {**_about(talk, given), **meta(talk)},
         tuple(talk.tools.memory),
-        content=reply.text or None,
+        content=given.reply.text or None,
         effect="done" if talk.tools.changed else "none",
     )
 
@@ -44,7 +43,11 @@ def gave_up(call: Call, talk: Talk, error: GateError) -> Failed:
     """The gate's end of it: `ai.<kind>`, so that a refusal, a cut, a filter and silence are told apart."""
     kind = "schema-fail" if isinstance(error, ValidationStuck) else error.kind or "failed"
     tried = "; ".join(_told(record) for record in talk.records[-1:])
-    told = [error.message.removeprefix(f"{call.step}: "), f"tried {tried}" if tried else "", _ADVICE.get(kind, "")]
+    told = [
+        error.message.removeprefix(f"{call.step}: "),
+        f"tried {tried}" if tried else "",
+        _ADVICE.get(kind, ""),
+    ]
     of_call = fault(
         call,
         f"ai.{kind.replace('-', '_')}",
@@ -85,7 +88,8 @@ def meta(talk: Talk) -> dict[str, Any]:
     return found
 
 
-def _about(talk: Talk, reply: Reply) -> dict[str, Any]:
+def _about(talk: Talk, given: Given) -> dict[str, Any]:
+    reply, way = given.reply, given.way
     used = talk.records[-1].used
     tokens = {
         "input": reply.usage.input_tokens,
@@ -94,9 +98,9 @@ def _about(talk: Talk, reply: Reply) -> dict[str, Any]:
         "reasoning": reply.usage.reasoning_tokens,
     }
     found: dict[str, Any] = {
-        "provider": talk.served.vendor,
-        "target": talk.served.name,
-        "model": reply.model or talk.served.model,
+        "provider": way.vendor,
+        "target": way.name,
+        "model": reply.model or way.model,
         "finish_reason": reply.finish_raw or reply.finish,
         "tokens": {name: count for name, count in tokens.items() if count is not None},
         "cost": round(used.cost_usd, 9),

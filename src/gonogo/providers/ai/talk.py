@@ -13,22 +13,20 @@ from gonogo.gate.policy import Target
 from gonogo.gate.record import CallRecord
 from gonogo.gate.signals import Signal
 from gonogo.gate.step import Attempt, Step
-from gonogo.models.cleaning import shown
-from gonogo.models.conversation import Message
+from gonogo.models.conversation import Message, ToolCall
 from gonogo.models.counting import Price as ModelPrice
-from gonogo.models.reply import NoAnswer, Reply, shortcoming
+from gonogo.models.reply import NoAnswer, shortcoming
 from gonogo.models.structured import answer_json
 from gonogo.provider import Call, Context
 from gonogo.providers.ai.asking import Wire, ask_server
 from gonogo.providers.ai.config import Config
-from gonogo.providers.ai.conversation import SCHEMA_NAME, ask_of, opening, schema_for
+from gonogo.providers.ai.conversation import SCHEMA_NAME, Given, ask_of, opening, schema_for, text_of
 from gonogo.providers.ai.mock import Scripts
 from gonogo.providers.ai.schemas import Checker
+from gonogo.providers.ai.showing import Preview
 from gonogo.providers.ai.tools import Toolbox
 from gonogo.providers.ai.ways import Way, policy_of, way_to, ways_of
 
-SHOWN_EACH_CHARACTERS = 16
-SHOWN_CHARACTERS_MAX = 160
 BYTES_A_TOKEN = 3
 """For what is set aside before an attempt; what was really used is settled after it."""
 TOKENS_EXPECTED = 1000
@@ -40,11 +38,11 @@ class TooManyRounds(Exception):  # noqa: N818 - the name says what happened
 
 
 class Talk:
-    """One call's conversation. `records` are those of the gate, one a request; `served` is who answered last."""
+    """One call's conversation. `records` are those of the gate, one a request."""
 
     __slots__ = (
-        "_call", "_checker", "_config", "_context", "_gate", "_mock", "_schema", "_text", "_tools_allowed", "_ways",
-        "_wire", "messages", "records", "served", "tools",
+        "_call", "_checker", "_config", "_context", "_gate", "_mock", "_schema", "_tools_allowed", "_ways",
+        "_wire", "messages", "records", "tools",
     )  # fmt: skip
 
     def __init__(self, call: Call, context: Context) -> None:
@@ -58,39 +56,42 @@ class Talk:
         self._gate: Gate = context.gate(policy_of(self._ways, config.prices, call.timeout_s))
         self._wire = self._new_wire()
         self._mock = Scripts()
-        self._text: list[str] = []
         self._tools_allowed = True
         self.tools = Toolbox(call, context)
         self.records: list[CallRecord] = []
-        self.served: Way = self._ways[0]
 
-    async def reply(self) -> Reply:
+    async def answer(self) -> Given:
         """The model's answer, in the end. Raises GateError, InDoubt, TooManyRounds."""
         rounds = self._config.tool_rounds
         for round_ in range(1, rounds + 2):
             self._tools_allowed = round_ <= rounds
-            reply = await self._ask()
-            wanted = [made for made in reply.tool_calls if not self._is_answer(made.name)]
-            if not (wanted and self.tools.offered):
-                self.messages = (*self.messages, Message("assistant", _said(reply)))
-                return reply
+            given = await self._ask()
+            wanted = self._wanted(given)
+            if not wanted:
+                self.messages = (*self.messages, Message("assistant", text_of(given.reply)))
+                return given
             if not self._tools_allowed:
                 raise TooManyRounds(
                     f"the model still calls tools after {rounds} rounds; it has to answer by then"
                 )
             answers = [await self.tools.use(made, round_) for made in wanted]
-            self.messages = (*self.messages, Message("assistant", reply.text, tuple(wanted)), *answers)
+            self.messages = (*self.messages, Message("assistant", given.reply.text, tuple(wanted)), *answers)
         raise AssertionError("the last round returns or raises")
 
-    def value(self, reply: Reply) -> Any:
+    def value(self, given: Given) -> Any:
         """The output: JSON that fits the schema, or the text."""
         if self._schema is None:
-            return reply.text
-        found = answer_json(reply, schema_for(self._schema, self.served))
-        assert not isinstance(found, NoAnswer)  # validated in the gate
+            return given.reply.text
+        found = answer_json(given.reply, schema_for(self._schema, given.way))
+        assert not isinstance(found, NoAnswer)  # the gate lets out only what `_validate` has passed
         return found.value
 
-    async def _ask(self) -> Reply:
+    def _wanted(self, given: Given) -> list[ToolCall]:
+        """The tools that a reply asks for, if there are any to be had."""
+        calls = given.reply.tool_calls if self.tools.offered else ()
+        return [made for made in calls if not self._is_answer(made.name, given.way)]
+
+    async def _ask(self) -> Given:
         try:
             answer = await self._gate.answer(self._step())
         except GateError as error:
@@ -98,8 +99,8 @@ class Talk:
                 self.records.append(error.record)
             raise
         self.records.append(answer.record)
-        reply: Reply = answer.value
-        return reply
+        given: Given = answer.value
+        return given
 
     def _step(self) -> Step:
         return Step(
@@ -114,16 +115,16 @@ class Talk:
             estimate=self._estimate,
         )
 
-    async def _invoke(self, attempt: Attempt) -> Reply:
-        way = self.served = way_to(self._ways, attempt.target)
-        self._text.clear()
+    async def _invoke(self, attempt: Attempt) -> Given:
+        way = way_to(self._ways, attempt.target)
         ask = ask_of(
             way, self._config, self._schema, self.messages, self.tools.offered, attempt,
             tools_allowed=self._tools_allowed,
         )  # fmt: skip
         if way.vendor == "mock":
-            return await self._mock.answer(way, ask)
-        return await ask_server(way, ask, attempt, self._wire)
+            return Given(await self._mock.answer(way, ask), way)
+        see = Preview(self._context.progress).see if self._config.stream else None
+        return Given(await ask_server(way, ask, attempt, self._wire, see), way)
 
     def _new_wire(self) -> Wire:
         config = self._config
@@ -137,46 +138,32 @@ class Talk:
             self._call.from_data("url", "targets"),
             config.allow_private,
             config.max_response_bytes,
-            self._see if config.stream else None,
         )
 
-    def _see(self, text: str) -> None:
-        """Show the end of what has come, now and then, in one line without anything that a terminal would obey."""
-        self._text.append(text)
-        waiting = sum(map(len, self._text[1:]))
-        if len(self._text) > 1 and waiting < SHOWN_EACH_CHARACTERS:
-            return
-        whole = "".join(self._text)[-4 * SHOWN_CHARACTERS_MAX :]
-        self._text = [whole]
-        line = shown(whole, len(whole))[-SHOWN_CHARACTERS_MAX:]
-        if line:
-            self._context.progress(line)
-
-    def _is_answer(self, tool: str) -> bool:
+    def _is_answer(self, tool: str, way: Way) -> bool:
         """Whether a tool's name stands for the answer itself (schemas by tool)."""
-        return self._schema is not None and self.served.structured == "tool" and tool == SCHEMA_NAME
+        return self._schema is not None and way.structured == "tool" and tool == SCHEMA_NAME
 
-    def _inspect(self, reply: Reply) -> Signal | None:
+    def _inspect(self, given: Given) -> Signal | None:
         """A reply in order that is no answer all the same (LLM-2)."""
+        reply = given.reply
         found = shortcoming(reply)
         if found is not None:
             return Signal(kind=found.kind, message=found.message, finish=reply.finish_raw or None)
-        known = self.tools.offered or any(self._is_answer(made.name) for made in reply.tool_calls)
+        known = self.tools.offered or any(self._is_answer(made.name, given.way) for made in reply.tool_calls)
         if not reply.text.strip() and not known:
             return Signal(kind="empty-response", message="the model called a tool, and none was offered")
         return None
 
-    def _validate(self, reply: Reply) -> str | None:
+    def _validate(self, given: Given) -> str | None:
         """What is wrong with an answer; wishes for tools aren't answers yet."""
-        if self._schema is None or self._checker is None:
+        if self._schema is None or self._checker is None or self._wanted(given):
             return None
-        if self.tools.offered and any(not self._is_answer(made.name) for made in reply.tool_calls):
-            return None
-        found = answer_json(reply, schema_for(self._schema, self.served))
+        found = answer_json(given.reply, schema_for(self._schema, given.way))
         return found.message if isinstance(found, NoAnswer) else self._checker.wrong(found.value)
 
-    def _usage(self, reply: Reply) -> Usage:
-        return self._wire.usage(reply, self.served.model)
+    def _usage(self, given: Given) -> Usage:
+        return self._wire.usage(given.reply, given.way.model)
 
     def _estimate(self, target: Target) -> Amounts:
         way = way_to(self._ways, target)
@@ -187,13 +174,9 @@ class Talk:
         return Amounts(tokens=asked + answered, cost_usd=cost / 1e6)
 
 
-def _said(reply: Reply) -> str:
-    answers = [made.arguments for made in reply.tool_calls if made.name == SCHEMA_NAME]
-    return reply.text or (answers[0] if answers else "")
-
-
-def _view(reply: Reply) -> dict[str, Any]:
+def _view(given: Given) -> dict[str, Any]:
     """What rules see of an answer."""
+    reply = given.reply
     return {
         "text": reply.text[:2000],
         "finish": reply.finish,
