@@ -72,7 +72,6 @@ SEED = (
 
 ROWS_NOT_DUE = {
     "H45": "about which of another project's lists to trust; the rows of G have tests",
-    "I.1 24": "bodies of comments: the github type comes later",
 }
 
 WITHOUT_EFFECT = (
