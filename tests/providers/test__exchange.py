@@ -32,7 +32,7 @@ def answer(status: int = 200, body: bytes = b"", **headers: str) -> Response:
 )  # fmt: skip
 def test_C6_each_status_has_its_class(status: int, fault_class: str) -> None:
     """C.6: 408, 425, 429 and 5xx are transient, other refusals logical."""
-    failed = _exchange._failed_status(CALL, "http_client/fetch_error", answer(status, b"why"))
+    failed = _exchange.failed_status(CALL, "http_client/fetch_error", answer(status, b"why"))
     assert failed.fault.kind == "http.status"
     assert failed.fault.fault_class == fault_class
     assert failed.fault.cause == str(status)
@@ -57,7 +57,7 @@ def test_C6_each_status_has_its_class(status: int, fault_class: str) -> None:
 )
 def test_a_refusal_did_nothing_and_a_breakdown_leaves_doubt(response: Response, effect: str) -> None:
     """Semantics 16."""
-    assert _exchange._failed_status(CALL, "r", response).effect == effect
+    assert _exchange.failed_status(CALL, "r", response).effect == effect
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_a_refusal_did_nothing_and_a_breakdown_leaves_doubt(response: Response, 
 )
 def test_retry_after_is_seconds_from_now(text: str, seconds: float | None) -> None:
     """RFC 9110, 10.2.3; at most a day, never negative; what is absurd counts as not given (B42)."""
-    assert _exchange._failed_status(CALL, "r", answer(429, retry_after=text)).fault.retry_after_s == seconds
+    assert _exchange.failed_status(CALL, "r", answer(429, retry_after=text)).fault.retry_after_s == seconds
 
 
 def test_retry_after_may_be_a_date() -> None:
     """Seconds until then."""
     text = formatdate(time.time() + 100, usegmt=True)
-    seconds = _exchange._failed_status(CALL, "r", answer(429, retry_after=text)).fault.retry_after_s
+    seconds = _exchange.failed_status(CALL, "r", answer(429, retry_after=text)).fault.retry_after_s
     assert seconds is not None
     assert 90 < seconds <= 100
 
@@ -87,7 +87,7 @@ def test_retry_after_may_be_a_date() -> None:
 @given(st.text())
 def test_any_other_retry_after_counts_as_not_given(text: str) -> None:
     """Hostile headers make no exception."""
-    seconds = _exchange._failed_status(CALL, "r", answer(429, retry_after=text)).fault.retry_after_s
+    seconds = _exchange.failed_status(CALL, "r", answer(429, retry_after=text)).fault.retry_after_s
     assert seconds is None or 0 <= seconds <= 86400
 
 

@@ -97,7 +97,10 @@ def test_the_check_sees_a_way_out(source: str) -> None:
 
 
 def test_a_run_without_calls_loads_no_client() -> None:
-    """Start-up: who calls nothing pays nothing."""
-    code = "import sys, gonogo.providers.http_client; print('httpx2' in sys.modules)"
+    """Start-up: who calls nothing pays nothing, neither for a client nor for the gate."""
+    code = (
+        "import sys, gonogo.providers.http_client, gonogo.providers.http;"
+        "print('httpx2' in sys.modules, 'gonogo.gate.machine' in sys.modules)"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ended.stdout.strip() == "False"
+    assert ended.stdout.strip() == "False False"

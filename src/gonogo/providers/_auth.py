@@ -9,13 +9,15 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from gonogo.gate.policy import Backoff, Bounds, Policy, Timers
 from gonogo.provider import ConfigProblem
+
+if TYPE_CHECKING:
+    from gonogo.gate.policy import Policy
 
 _PER = re.compile(r"(?:(\d+(?:\.\d+)?)\s*)?(ms|s|m|h|second|minute|hour|day)s?")
 _UNIT_S = {
@@ -111,6 +113,8 @@ class RateLimit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def policy(self, once: Policy) -> Policy:
         """What the gate goes by where the step has no `reliability`: the type's own policy, with repeats."""
+        from gonogo.gate.policy import Backoff, Bounds, Timers
+
         attempts = self.max_retries + 1
         base_s = self.initial_delay_ms / 1000
         return replace(

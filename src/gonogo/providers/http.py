@@ -32,6 +32,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 async def run(call: Call, context: Context) -> Outcome:
     """Done on any 2xx; the answer is the output."""
+    from gonogo.providers import _calling
+
     config: Config = call.config
     body = _exchange.body_bytes(config.body)
     request = _http.Request(
@@ -44,8 +46,8 @@ async def run(call: Call, context: Context) -> Outcome:
     )
     timeout_s = call.timeout_s or DEFAULT_TIMEOUT_S
     limits = _http.Limits(timeout_s, body_bytes_max=config.max_response_bytes)
-    policy = _exchange.default_policy(config.url, timeout_s)
-    response, gated = await _exchange.answered(
+    policy = _calling.default_policy(config.url, timeout_s)
+    response, gated = await _calling.answered(
         call, context, _RULE, lambda attempt: request, limits, policy, "mutates"
     )
     if isinstance(response, Failed):

@@ -7,19 +7,21 @@ import re
 import secrets
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, urlencode
 
 import anyio
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from gonogo.gate.step import Attempt
 from gonogo.provider import Call, Context, Done, Effects, Failed, Outcome, Provider
 from gonogo.providers import _exchange, _http
 from gonogo.providers._auth import Auth, RateLimit, with_auth
 from gonogo.providers._faults import fault
 from gonogo.providers._transform import TransformProblem, transform
+
+if TYPE_CHECKING:
+    from gonogo.gate.step import Attempt
 
 DEFAULT_TIMEOUT_S = 30.0
 _RULE = "http_client/fetch_error"
@@ -116,15 +118,17 @@ async def run(call: Call, context: Context) -> Outcome:
 async def _answered(
     call: Call, context: Context, request: _http.Request
 ) -> tuple[_http.Response | Failed, dict[str, Any]]:
+    from gonogo.providers import _calling
+
     config: Config = call.config
     timeout_s = call.timeout_s or DEFAULT_TIMEOUT_S
     limits = _http.Limits(timeout_s, body_bytes_max=config.max_response_bytes)
-    policy = _exchange.default_policy(request.url, timeout_s)
+    policy = _calling.default_policy(request.url, timeout_s)
     limit = config.rate_limit
     pace = None
     if limit is not None:
         policy = limit.policy(policy)
-        key = limit.key or _exchange.origin_of(request.url)
+        key = limit.key or _calling.origin_of(request.url)
         pace = partial(context.pace, key, limit.requests, limit.per_s)
     # The file is written once, whatever the gate does; only the request counts.
     effects: Effects = "reads" if request.method in _exchange.SAFE_METHODS else "mutates"
@@ -136,7 +140,7 @@ async def _answered(
         # A policy is written in the workflow, so what it names comes from no data; the rest of the URL may.
         return replace(request, url=_url(config, endpoint))
 
-    return await _exchange.answered(call, context, _RULE, make, limits, policy, effects, pace)
+    return await _calling.answered(call, context, _RULE, make, limits, policy, effects, pace)
 
 
 async def _read(call: Call, context: Context, response: _http.Response, meta: dict[str, Any]) -> Outcome:
@@ -202,7 +206,9 @@ def _file(config: Config, context: Context) -> str | None:
 def _request(call: Call) -> _http.Request:
     config: Config = call.config
     if config.auth is not None and config.auth.unset():
-        raise _Refused("http.auth", "`auth` names a variable that isn't set; set it in the environment of the run")
+        raise _Refused(
+            "http.auth", "`auth` names a variable that isn't set; set it in the environment of the run"
+        )
     method = config.method.upper()
     body = None if method in ("GET", "HEAD") else _exchange.body_bytes(config.body)
     return _http.Request(
