@@ -278,6 +278,27 @@ def test_doctor_finds_what_is_wrong(gonogo: Gonogo, tmp_path: Path) -> None:
     assert "--runs-dir" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("token", "text", "status"),
+    [
+        ("", "a: {type: noop}", "note"),
+        ("", "a: {type: github, op: pr.get}", "warning"),
+        ("abc", "a: {type: github, op: pr.get}", "ok"),
+        ("a b", "a: {type: noop}", "error"),
+    ],
+)
+def test_doctor_looks_for_githubs_token(
+    gonogo: Gonogo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: str, text: str, status: str
+) -> None:
+    """Where a step needs one; never shown, and never tried out."""
+    monkeypatch.setenv("GITHUB_TOKEN", token)
+    write(tmp_path, text)
+    ended = gonogo("doctor", "--format", "json")
+    found = {check["name"]: check for check in ended.json["checks"]}["github token"]
+    assert (found["status"], bool(found["advice"])) == (status, status in ("warning", "error"))
+    assert "abc" not in ended.out
+
+
 def test_a_verb_that_is_not_there_gets_a_hint(gonogo: Gonogo) -> None:
     """Exit code 2."""
     ended = gonogo("valdate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from gonogo.errors import GonogoError
 
 DISK_BYTES_WANTED = 200 * 1024 * 1024
 TIMEOUT_S = 10.0
+_GITHUB_STEP = re.compile(r"\btype:\s*[\"']?github\b")
 _SYMBOLS = {"ok": "passed", "warning": "tolerated", "error": "failed", "note": "excluded"}
 
 
@@ -64,6 +66,7 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
         ("runs folder", lambda: _runs_folder(runs_dir)),
         ("disk", lambda: _disk(runs_dir)),
         ("workflow file", _config),
+        ("github token", _github_token),
     )
     for name, check in checks:
         try:
@@ -171,6 +174,37 @@ def _config() -> Finding:
     except GonogoError as error:
         return Finding("workflow file", "note", error.message, error.advice)
     return Finding("workflow file", "ok", str(found.path), found.note)
+
+
+def _github_token() -> Finding:
+    """Whether steps that act at GitHub have a token. It isn't tried out: a doctor calls nobody."""
+    token, api = (
+        os.environ.get("GITHUB_TOKEN", ""),
+        os.environ.get("GITHUB_API_URL", "https://api.github.com"),
+    )
+    name = "github token"
+    if token and (not token.isascii() or not token.isprintable() or " " in token):
+        return Finding(name, "error", "GITHUB_TOKEN holds blanks or line ends", "set it to the token alone")
+    if token:
+        return Finding(name, "ok", f"GITHUB_TOKEN is set, for {api}")
+    if not _uses_github():
+        return Finding(name, "note", "GITHUB_TOKEN isn't set; only steps of type github need it")
+    advice = (
+        "set it (in GitHub Actions: env: GITHUB_TOKEN: ${{ github.token }}), or name another with `token`"
+    )
+    return Finding(
+        name, "warning", "the workflow file has steps of type github, and GITHUB_TOKEN isn't set", advice
+    )
+
+
+def _uses_github() -> bool:
+    from gonogo.config import find_config
+
+    try:
+        text = find_config(Path.cwd()).path.read_text(encoding="utf-8", errors="replace")
+    except (GonogoError, OSError):
+        return False
+    return _GITHUB_STEP.search(text) is not None
 
 
 def _table(session: Session, found: list[Finding]) -> str:

@@ -20,6 +20,8 @@ from gonogo.providers.github.place import number_of, sha_of, sha_of_run
 BATCH = 50
 """GitHub takes so many annotations in a request."""
 DESCRIPTION_CHARACTERS_MAX = 140
+CONTEXT = "gonogo"
+"""Name of a status that has none."""
 
 
 class _Wanted(Struct, frozen=True):
@@ -86,7 +88,7 @@ async def update(call: Call, context: Context, client: Client) -> dict[str, Any]
 async def status(call: Call, context: Context, client: Client) -> dict[str, Any]:
     """A commit's status. The same one again says the same."""
     config: Config = call.config
-    sent: dict[str, Any] = {"state": config.state, "context": config.context}
+    sent: dict[str, Any] = {"state": config.state, "context": config.context or CONTEXT}
     if config.description is not None:
         sent["description"] = _short(config.description, context)
     if config.details_url is not None:
@@ -102,7 +104,7 @@ async def status(call: Call, context: Context, client: Client) -> dict[str, Any]
         "id": made["id"],
         "url": str(made.get("url", "")),
         "state": config.state,
-        "context": config.context,
+        "context": sent["context"],
         "sha": sha,
         "idempotency_key": call.key,
         "replayed": False,

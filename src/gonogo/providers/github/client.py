@@ -20,7 +20,6 @@ from gonogo.gate.policy import Backoff, Bounds, Policy, Target, Timers
 from gonogo.gate.record import CallRecord
 from gonogo.gate.step import Attempt, Step
 from gonogo.provider import Call, Context, Effects
-from gonogo.providers._exchange import LEAD_S, origin_of
 from gonogo.providers._http import Limits, Problem, Request, Response, send
 from gonogo.providers._output import read_json
 from gonogo.providers.github.place import Place
@@ -31,6 +30,8 @@ T = TypeVar("T")
 API_VERSION = "2022-11-28"
 DEFAULT_TIMEOUT_S = 180.0
 """A secondary limit wants a minute's wait; that fits in twice."""
+LEAD_S = 0.02
+"""How much sooner than its gate a request ends by itself, so that it says how far it got."""
 ATTEMPTS_MAX = 3
 ATTEMPT_S = 60.0
 PAGE_ITEMS = 100
@@ -229,9 +230,8 @@ def policy_of(place: Place, timeout_s: float) -> Policy:
 
     Repeats under a key are one act here, for they look for what an earlier attempt has done.
     """
-    origin = origin_of(place.api_url)
     return Policy(
-        targets=(Target(origin, endpoint=origin, key_honoured=True),),
+        targets=(Target(place.origin, endpoint=place.origin, key_honoured=True),),
         bounds=Bounds(
             attempts_per_target=ATTEMPTS_MAX,
             attempts_max=ATTEMPTS_MAX,

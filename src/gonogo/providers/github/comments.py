@@ -41,9 +41,10 @@ async def review(call: Call, context: Context, client: Client) -> dict[str, Any]
     """A review with its remarks; the one that was made under this key, if there is one."""
     config: Config = call.config
     body = await body_of(call, context)
-    if not body.strip() and not config.comments and config.event != "APPROVE":
+    event = config.event or "COMMENT"
+    if not body.strip() and not config.comments and event != "APPROVE":
         raise Unfit("empty", "there is nothing to say; give a `body` or `comments`")
-    sent: dict[str, Any] = {"event": config.event, "body": marked(body, mark_of(call))}
+    sent: dict[str, Any] = {"event": event, "body": marked(body, mark_of(call))}
     if config.comments:
         sent["comments"] = msgspec.to_builtins(config.comments)
     sha = sha_of(call)

@@ -27,6 +27,7 @@ Op = Literal[
 ]
 READS = frozenset({"issues.list", "pr.get", "pr.files", "comments.list", "permissions"})
 ITEMS_MAX = 10_000
+ITEMS = 1000
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 Line = Annotated[int, Meta(ge=1)]
@@ -85,8 +86,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     body: Annotated[str | None, Meta(description="Text of a comment or review, sent as it is.")] = None
     comment_id: Annotated[Line | None, Meta(description="Comment to update.")] = None
     event: Annotated[
-        Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"], Meta(description="What a review says.")
-    ] = "COMMENT"
+        Literal["APPROVE", "REQUEST_CHANGES", "COMMENT"] | None,
+        Meta(description="What a review says; COMMENT if absent."),
+    ] = None
     comments: Annotated[list[ReviewComment], Meta(description="A review's remarks beside lines.")] = []
     check_id: Annotated[Line | None, Meta(description="Check run to update.")] = None
     name: Annotated[str | None, Meta(description="Name of a check; the step's if absent.")] = None
@@ -108,16 +110,19 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     state: Annotated[
         Literal["error", "failure", "pending", "success"] | None, Meta(description="What a status says.")
     ] = None
-    context: Annotated[str, Meta(description="Name of a status; a later one of a name replaces it.")] = (
-        "gonogo"
-    )
+    context: Annotated[
+        str | None, Meta(description="Name of a status, which a later one replaces; gonogo if absent.")
+    ] = None
     description: Annotated[str | None, Meta(description="A status in a few words (140 characters).")] = None
     details_url: Annotated[str | None, Meta(description="Where a check or status leads.")] = None
     user: Annotated[str | None, Meta(description="Whose permission; the event's author if absent.")] = None
     query: Annotated[
         Mapping[str, str | int | bool], Meta(description="More of a list's query (state, labels, since).")
     ] = {}
-    limit: Annotated[int, Meta(ge=1, le=ITEMS_MAX, description="Most items of a list.")] = 1000
+    limit: Annotated[
+        Annotated[int, Meta(ge=1, le=ITEMS_MAX)] | None,
+        Meta(description="Most items of a list; 1,000 if absent."),
+    ] = None
     token: Annotated[
         str | None,
         Meta(description="The token, as a reference; GITHUB_TOKEN if absent. It is in no record."),

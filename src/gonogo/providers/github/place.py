@@ -38,6 +38,12 @@ class Place(Struct, frozen=True):
     token: str
 
     @property
+    def origin(self) -> str:
+        """Scheme, host and port of the API."""
+        parts = urlsplit(self.api_url)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    @property
     def path(self) -> str:
         """The repository's part of the API."""
         return f"/repos/{self.owner}/{self.repo}"

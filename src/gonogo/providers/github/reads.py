@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from gonogo.provider import Call, Context
 from gonogo.providers.github.client import PAGE_ITEMS, Client, Reply, Turn, has_next, items_of
-from gonogo.providers.github.config import Config
+from gonogo.providers.github.config import ITEMS, Config
 from gonogo.providers.github.place import number_of, person_of
 
 Found = tuple[Any, dict[str, Any]]
@@ -55,19 +55,19 @@ async def _list(
     call: Call, context: Context, client: Client, path: str, told: Callable[[Mapping[str, Any]], Any]
 ) -> Found:
     config: Config = call.config
-    query = dict(config.query)
+    query, limit = dict(config.query), config.limit or ITEMS
     first = await _conditional(call, client, path, {**query, "per_page": PAGE_ITEMS})
     if first.status in _UNCHANGED:
         return _before(call), _tag(first, path, query)
     if not has_next(first):
-        meta = _tag(first, path, query) if len(items_of(first)) <= config.limit else {}
-        return _cut([told(item) for item in items_of(first)], config.limit, context, more=False), meta
+        meta = _tag(first, path, query) if len(items_of(first)) <= limit else {}
+        return _cut([told(item) for item in items_of(first)], limit, context, more=False), meta
     found, reply, number = [told(item) for item in items_of(first)], first, 1
-    while has_next(reply) and len(found) < config.limit:
+    while has_next(reply) and len(found) < limit:
         number += 1
         reply = await client.get(path, {**query, "per_page": PAGE_ITEMS, "page": number})
         found += [told(item) for item in items_of(reply)]
-    return _cut(found, config.limit, context, more=has_next(reply)), {}
+    return _cut(found, limit, context, more=has_next(reply)), {}
 
 
 def _cut(found: list[Any], limit: int, context: Context, *, more: bool) -> list[Any]:

@@ -10,12 +10,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from gonogo.gate.failures import StepFailed
 from gonogo.models.cleaning import shown
 from gonogo.models.retry_after import retry_after
 from gonogo.provider import Effect
-from gonogo.providers._exchange import RETRY_AFTER_S_MAX, Refusal
 from gonogo.providers._http import Problem, Response
 
+RETRY_AFTER_S_MAX = 24 * 3600.0
+"""No far side may ask for a longer wait than a day (law 2: every wait is finite)."""
 LIMIT_WAIT_S = 60.0
 """GitHub: without a header, wait at least a minute."""
 _TOLD_CHARACTERS_MAX = 300
@@ -25,13 +27,14 @@ Meaning = tuple[str | None, str, str]
 """Kind for the gate, kind of the fault, what to do."""
 
 
-class Refused(Refusal):
+class Refused(StepFailed):
     """One request wasn't answered with yes. `fault_kind` is the fault's, below `github.` unless it has a dot."""
 
     def __init__(
         self, kind: str | None, message: str, came: Response | Problem, fault_kind: str, **more: Any
     ) -> None:
-        super().__init__(kind, message, came, **more)
+        super().__init__(kind, message, **more)
+        self.came = came
         self.fault_kind = fault_kind
 
 
