@@ -12,6 +12,8 @@ from tests.whole import Ran, RunYaml
 
 from gonogo.core.decisions import Started
 from gonogo.core.events import CallDone, CallFailed
+from gonogo.journal.story import story
+from gonogo.report.calls import call_lines
 
 
 def meta(ran: Ran, step: str) -> dict[str, Any]:
@@ -227,3 +229,22 @@ steps:
       reliability: {{bounds: {{attempts_max: 1}}}}, on_fail: {{retry: {{max: 1, backoff: {{delay_ms: 1}}}}}}}}
 """)
     assert (ran.verdict, ran["ask"].attempts) == ("GO", 2)
+
+
+def test_E11_uses_of_tools_are_told(run_yaml: RunYaml) -> None:
+    """Under the step, in the JSON report, and in the story of the run; hostile text stays in its line."""
+    ran = run_yaml(f"""
+steps:
+  ask:
+    {{{ASK}, tools: {{t: {{description: d, script: "args.a"}}}},
+      mock: {{answers: [{{calls: [{{tool: t, with: {{a: "x\\n✓ fake"}}}}, {{tool: nope}}]}}, done]}}}}
+""")
+    first, second = call_lines(ran["ask"])
+    assert first.startswith("tool t ")
+    assert "\n" not in first
+    assert second == "tool nope {}: failed: there is no such tool; there are: t"
+    report = ran["ask"].told()
+    assert isinstance(report, dict)
+    assert [use["ok"] for use in report["tool_calls"]] == [True, False]
+    told = [line.text for line in story(ran.records)]
+    assert "call: round 1: the tool nope was used in vain" in told

@@ -168,6 +168,12 @@ class StepView(Struct, frozen=True, eq=False):
         return told if isinstance(told, dict) else None
 
     @property
+    def tool_calls(self) -> list[dict[str, Any]]:
+        """The tools that a model used in its latest call, in order: arguments, and what came of it."""
+        told = self.node.meta.get("tool_calls") if self.node is not None and self.node.meta else None
+        return [each for each in told if isinstance(each, dict)] if isinstance(told, list | tuple) else []
+
+    @property
     def content(self) -> str | None:
         """The provider's text for people."""
         return self.node.content if self.node is not None else None
@@ -193,6 +199,8 @@ class StepView(Struct, frozen=True, eq=False):
         }
         if self.gate is not None:
             plain["gate"] = self.gate
+        if self.tool_calls:
+            plain["tool_calls"] = self.tool_calls
         items = self.items
         if items is None:
             return plain | more

@@ -91,6 +91,12 @@ def _of_call(record: Record, event: CallDone | CallFailed, step: str, scope: str
     for text in sentences if isinstance(sentences, list | tuple) else ():
         if isinstance(text, str):
             yield Line(record.seq, event.at, f"call: {text}", step, scope, "gate")
+    uses = event.meta.get("tool_calls")
+    for use in uses if isinstance(uses, list | tuple) else ():
+        if isinstance(use, dict):
+            did = "used" if use.get("ok") else "used in vain"
+            text = f"call: round {use.get('round')}: the tool {use.get('tool')} was {did}"
+            yield Line(record.seq, event.at, text, step, scope, "tool")
 
 
 def _about(decision: d.AnyDecision, step: str, scope: str | None) -> str | None:

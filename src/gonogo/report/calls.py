@@ -16,17 +16,30 @@ TEXT_MAX = 120
 
 
 def call_lines(step: StepView) -> list[str]:
-    """Nothing for a call that worked at once."""
+    """Nothing for a call that worked at once, without tools."""
     gate = step.gate
-    if gate is None:
-        return []
+    tried = [] if gate is None else _tried(gate)
+    return [*tried, *_shortened([_use(each) for each in step.tool_calls], "more use of a tool")]
+
+
+def _tried(gate: Mapping[str, Any]) -> list[str]:
     attempts = [each for each in _listed(gate.get("attempts")) if isinstance(each, Mapping)]
-    if len(attempts) == 1 and attempts[0].get("kind") == "ok":
+    if attempts and all(each.get("kind") == "ok" for each in attempts):
         return []
-    told = [_attempt(each) for each in attempts]
-    more = len(told) - LINES_MAX
-    lines = told if more <= 0 else [*told[: LINES_MAX - 1], count(more, "more attempt"), told[-1]]
+    lines = _shortened([_attempt(each) for each in attempts], "more attempt")
     return [*lines, *_afterwards(gate, attempts)]
+
+
+def _shortened(told: list[str], noun: str) -> list[str]:
+    more = len(told) - LINES_MAX
+    return told if more <= 0 else [*told[: LINES_MAX - 1], count(more, noun), told[-1]]
+
+
+def _use(use: Mapping[str, Any]) -> str:
+    """`tool find_order {"number": 17}: order 17 left on Monday`; what failed says so."""
+    failed = "" if use.get("ok") else "failed: "
+    arguments = brief(str(use.get("arguments", "")), TEXT_MAX // 3)
+    return brief(f"tool {use.get('tool')} {arguments}: {failed}{use.get('answer')}", TEXT_MAX)
 
 
 def _attempt(attempt: Mapping[str, Any]) -> str:
