@@ -204,3 +204,12 @@ EXAMPLES = [*yaml_examples(), ("gonogo.yaml", (ROOT / "gonogo.yaml").read_text()
 def test_workflows_shown_are_valid(place: str, text: str) -> None:
     """What a page shows can be copied: loading finds nothing to warn of, unless its first line says `# refused`."""
     assert (problems_of(text) == []) is not text.startswith("# refused\n")
+
+
+def test_every_key_of_a_policy_is_explained_on_its_page() -> None:
+    """`reliability:` takes the gate's own structs; the page for people names every key."""
+    from gonogo.gate.policy import Policy, Rule, Target
+
+    page = (DOCS / "how-to" / "calls-that-fail.md").read_text()
+    keys = {key for struct in (Policy, Rule, Target) for key in struct.__struct_fields__}
+    assert {key for key in keys if f"`{key}`" not in page} == set()

@@ -165,6 +165,9 @@ def test_a_breaker_outlives_the_run(tmp_path: Path) -> None:
         assert far.connections == 1
         assert again.fault is not None
         assert (again.fault.kind, again.fault.fault_class) == ("gate.circuit-open", "transient")
+        assert again.fault.message.startswith(
+            f"nothing was called: {far.url} is open; it may be asked again in "
+        )
         [listed] = app.list_breakers(place)
         assert (listed.state, listed.key) == ("open", f"name={far.url}/endpoint={far.url}")
         app.reset_breaker(far.url, place)
@@ -233,6 +236,17 @@ def test_calls_side_by_side_wait_for_their_turn(go: Go, logged: list[LogLine]) -
         assert far.connections == 3
     assert result.verdict == "GO"
     assert sum("waits" in line.text for line in logged) == 2
+
+
+def test_steps_that_fail_together_all_get_their_retries(go: Go) -> None:
+    """F22: the share of retries stops storms, not a handful of steps."""
+    scripts = [BUSY] * 6 + [faulty.answer()]
+    with server(*scripts) as far:
+        policy = f"{{{QUICK}, breaker: false}}"
+        steps = [fetch(far.url, policy).replace("a: {", f"{name}: {{")[8:-3] for name in "abcdef"]
+        result = go(f"max_parallelism: 6\nsteps: {{{'}, '.join(steps)}}}}}\n")
+        assert far.connections == 12
+    assert result.verdict == "GO"
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -35,6 +35,8 @@ DEADLINE_S_MAX = 7 * 86_400.0
 """A call without any limit of its own ends then (law 2)."""
 
 
+RETRIES_MIN = 20
+"""So many retries in ten seconds are always allowed: a run makes few calls, and a tenth of few is none (F22)."""
 REACH_S = 86_400.0
 """No record of a breaker asks for a longer wait, isolation by a person aside."""
 
@@ -59,7 +61,7 @@ class Outbound:
         if self._retries is None:
             from gonogo.gate.budgets import RetryShare
 
-            self._retries = RetryShare()
+            self._retries = RetryShare(floor=RETRIES_MIN)
         return self._retries
 
     def store(self) -> Store:

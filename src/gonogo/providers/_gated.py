@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gonogo.core.faults import Fault, FaultClass
+from gonogo.gate.decisions import TargetSkipped
 from gonogo.gate.failures import CircuitOpen, DeadlineExceeded, Exhausted, GateError
 from gonogo.gate.record import CallRecord
 from gonogo.gate.summary import ATTEMPTS_MAX, SENTENCES_MAX, summary, usage
@@ -78,13 +79,27 @@ def effect_of(error: GateError) -> Effect:
     return error.effect
 
 
+def told(error: GateError) -> str:
+    """What to tell people: where nothing was called, why, and when that may change."""
+    if error.record is None or error.attempts:
+        return error.message
+    skipped = {each.target: each.reason for each in error.record.decisions if isinstance(each, TargetSkipped)}
+    if not skipped:
+        return error.message
+    reasons = ", ".join(f"{target} is {reason}" for target, reason in list(skipped.items())[:5])
+    when = (
+        f"; it may be asked again in {error.retry_after_s:.3g} s" if error.retry_after_s is not None else ""
+    )
+    return f"nothing was called: {reasons}{when} ('gonogo breakers' shows it)"
+
+
 def fault_of(call: Call, rule: str, error: GateError) -> Fault:
     """The fault of a call that its gate gave up; `gate.<kind>`."""
     return fault(
         call,
         f"gate.{error.kind or 'failed'}",
         rule,
-        error.message,
+        told(error),
         fault_class=fault_class(error),
         cause=error.kind or None,
         retry_after_s=error.retry_after_s,
@@ -93,7 +108,7 @@ def fault_of(call: Call, rule: str, error: GateError) -> Fault:
 
 def failed(call: Call, rule: str, error: GateError, output: Any = None) -> Failed:
     """The outcome of a call that its gate gave up; `output` may hold what is known."""
-    given = {"error": True, "message": error.message} if output is None else output
+    given = {"error": True, "message": told(error)} if output is None else output
     return Failed(
         fault_of(call, rule, error), output=given, meta=meta_of_error(error), effect=effect_of(error)
     )
