@@ -53,3 +53,10 @@ def test_an_old_key_for_the_model_is_not_enough(refuse: Any) -> None:
     """Somebody has to be asked, and the message says which words there are."""
     (problem,) = refuse('version: "1.0"\nsteps:\n  a: {prompt: hi, ai: {provider: openai}}\n')
     assert "provider: openai, anthropic or mock" in problem.message
+
+
+def test_a_tools_arguments_have_a_schema_that_is_one(refuse: Any) -> None:
+    """Else no call of it could be judged."""
+    tools = "tools: {t: {description: d, step: other, parameters: {properties: 3}}}"
+    (problem,) = refuse(f"{HEAD}, {tools}}}\n")
+    assert (problem.code, problem.path) == ("schema.invalid", "steps.a.tools.t.parameters")

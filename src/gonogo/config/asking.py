@@ -6,7 +6,8 @@ from gonogo.config.actions import Actions
 from gonogo.config.collect import Collector
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
-from gonogo.config.nodes import Mapping, Scalar, texts
+from gonogo.config.json_schemas import schema_problem
+from gonogo.config.nodes import Mapping, Scalar, plain, texts
 
 _WAY_OUT = "write the name of a variable instead: ${{ env.NAME }}"
 
@@ -38,5 +39,9 @@ def check_tools(draft: Draft, actions: Actions, expressions: Expressions) -> Non
         script = tool.get("script") if isinstance(tool, Mapping) else None
         if isinstance(step, Scalar) and isinstance(step.value, str):
             actions.target_exists(step.value, (*path, "step"))
+        parameters = tool.get("parameters") if isinstance(tool, Mapping) else None
+        wrong = schema_problem(plain(parameters)) if parameters is not None else None
+        if wrong is not None:
+            actions.notes.error("schema.invalid", wrong, (*path, "parameters"))
         if isinstance(script, Scalar):
             expressions.check(script.text, "script", Use((*path, "script"), draft.name, "script"))

@@ -15,6 +15,7 @@ Word = Annotated[str, Meta(min_length=1, max_length=200)]
 Money = Annotated[float, Meta(ge=0)]
 Warmth = Annotated[float, Meta(ge=0, le=2)]
 Many = Annotated[int, Meta(ge=1, le=10_000_000)]
+DEADLINE_S = 600.0
 ROUNDS_MAX = 50
 TOOL_ROUNDS = 5
 

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from gonogo.gate.policy import Bounds, Policy, Timers
 from gonogo.gate.policy import Target as GateTarget
 from gonogo.models.conversation import SchemaMode
-from gonogo.providers.ai.config import Asked, Config, Mock, Price, Target, Vendor
+from gonogo.providers.ai.config import DEADLINE_S, Asked, Config, Mock, Price, Target, Vendor
 
-DEADLINE_S = 600.0
 TIMERS = Timers(connect_s=10.0, first_token_s=60.0, idle_s=30.0, attempt_s=180.0)
 """A model may think for a minute before its first word, and write for some more."""
 _URLS: Mapping[Vendor, str] = {
