@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from msgspec import UNSET
-from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Returns, Script, block, plan, step
 from tests.core.test_fault_events import told
 
 from gonogo.core import decisions as d
 from gonogo.core import events as e
+from gonogo.core import lifecycle as life
 from gonogo.core.plan import Budget, Plan, Retry
 
 
@@ -206,12 +207,122 @@ def test_G_16_faults_still_open_end_before_anything_is_undone() -> None:
 
 
 def test_G_16_compensated_says_by_what_and_which_run_was_undone() -> None:
-    """G16: an undoing that failed compensates nothing."""
+    """G16: an undoing that failed compensates nothing, and isn't what the others are undone for."""
     script = Script(booking(), calls={"last": LOGICAL, "refund": LOGICAL})
     compensated = [one for one in script.decided(d.FaultEvent) if one.event == "compensated"]
     assert [(one.step, one.fault, one.detail) for one in compensated] == [
-        ("book", 2, {"by": "unbook", "execution": 1})
+        ("book", 1, {"by": "unbook", "execution": 1})
     ]
+
+
+def call_of(script: Script, name: str) -> int:
+    """The number of the latest call of a step."""
+    return script.decided(d.Started, name)[-1].call
+
+
+@pytest.mark.parametrize("budget", [Budget(calls=3), Budget(time_s=5.0)])
+def test_semantics_20_no_alarm_ends_an_undoing(budget: Budget) -> None:
+    """Semantics 20: neither the run's time nor the grace for its cleanup counts any more."""
+    script = Script(
+        booking(step("tidy", always=True), budget=budget), calls={"last": LOGICAL, "refund": Never()}
+    )
+    assert (script.state.timers, script.node("refund").status) == ({}, life.RUNNING)
+    script.tell(e.CallDone(call=call_of(script, "refund")))
+    assert script.state.undone == {("pay", ""): "refund", ("book", ""): "unbook"}
+
+
+def test_semantics_20_what_an_undoing_uses_breaks_no_budget() -> None:
+    """Semantics 20: its reserve is its own, for tokens and money as for calls."""
+    refund = Returns({}, meta={"usage": {"tokens": 100, "cost": 1.0}})
+    script = Script(booking(budget=Budget(tokens=50, money=0.5)), calls={"last": LOGICAL, "refund": refund})
+    assert (script.state.run_issues, script.state.stopping) == ([], None)
+
+
+def test_semantics_20_an_undoing_that_ends_after_a_cancel_is_written_down() -> None:
+    """Semantics 20: nothing more is undone, but what was undone is no longer done."""
+    script = Script(booking(), calls={"last": LOGICAL, "refund": Never()})
+    script.tell(e.CancelAsked(by="me"))
+    script.tell(e.CallDone(call=call_of(script, "refund")))
+    assert script.started == ["book", "pay", "last", "refund"]
+    assert (script.state.undone, script.verdict) == ({("pay", ""): "refund"}, "NO-GO")
+
+
+def test_semantics_20_an_undoing_that_was_cancelled_goes_on_after_a_resume() -> None:
+    """Semantics 20: it isn't over, and the run is NO-GO still."""
+    script = Script(
+        booking(), calls={"last": LOGICAL, "refund": lambda call: Never() if call.execution == 1 else None}
+    )
+    script.tell(e.CancelAsked(by="me"), e.CancelAsked(by="me"))
+    assert (script.outcome("refund"), script.decided(d.Undone)) == ("cancelled", [])
+    script.tell(e.Resumed(by="me"))
+    assert script.started[3:] == ["refund", "refund", "unbook"]
+    assert script.state.undone == {("pay", ""): "refund", ("book", ""): "unbook"}
+
+
+def later(call: object) -> object:
+    """A first call that waits for a person; those after a resume return."""
+    return Parks() if call.execution == 1 else "fine"  # type: ignore[attr-defined]
+
+
+def test_semantics_20_what_a_cancel_had_undone_is_done_again_after_a_resume() -> None:
+    """Semantics 20: a compensated step counts as not done for a later resume."""
+    script = Script(booking(compensate_on=("no_go", "cancelled")), calls={"last": later})
+    script.tell(e.CancelAsked(by="me"))
+    script.tell(e.Resumed(by="me"))
+    assert script.started == ["book", "pay", "last", "refund", "unbook", "book", "pay", "last"]
+    assert (script.state.undone, script.verdict) == ({}, "GO")
+
+
+def test_semantics_20_a_run_that_has_failed_does_nothing_again_to_undo_it_once_more() -> None:
+    """Semantics 20: it can't be GO any more."""
+    script = Script(
+        booking(step("bad", "book"), compensate_on=("no_go", "cancelled")),
+        calls={"last": later, "bad": LOGICAL},
+    )
+    script.tell(e.CancelAsked(by="me"))
+    script.tell(e.Resumed(by="me"))
+    assert [name for name in script.started if name in ("book", "pay")] == ["book", "pay"]
+    assert script.verdict == "NO-GO"
+
+
+def test_semantics_20_an_undoing_cut_short_by_a_second_cancel_is_begun_again_by_a_resume() -> None:
+    """Semantics 20: what was half undone is done anew, and its undoing isn't taken up."""
+    script = Script(booking(compensate_on=("no_go", "cancelled")), calls={"last": later, "refund": Never()})
+    script.tell(e.CancelAsked(by="me"))
+    script.tell(e.CancelAsked(by="me"))
+    script.tell(e.Resumed(by="me"))
+    assert script.started == ["book", "pay", "last", "refund", "pay", "last"]
+    assert (script.state.undoing, script.verdict) == (None, "GO")
+
+
+def test_semantics_20_a_run_that_was_superseded_is_undone_too() -> None:
+    """Semantics 7 and 20: its outcome doesn't count, what it did is there."""
+    script = Script(
+        plan(
+            step("book", effects="mutates", compensate="unbook"),
+            step("other", on_success=block(goto="book")),
+            step("last", "book"),
+            step("unbook"),
+            max_parallelism=2,
+        ),
+        calls={"book": lambda call: Never() if call.execution == 1 else "second", "last": LOGICAL},
+    )
+    script.tell(e.CallDone(call=1, output="first"))
+    assert script.started.count("unbook") == 2
+
+
+def test_semantics_20_what_undoes_may_run_something_before_itself() -> None:
+    """Semantics 20, C.10 R8: in a run that was halted, too."""
+    halt = {"conditions": [{"name": "stop", "when": "yes", "halt": True}]}
+    script = Script(
+        plan(
+            step("book", effects="mutates", compensate="unbook"),
+            step("last", "book", **halt),
+            step("unbook", on_init=["token"]),
+            step("token"),
+        )
+    )
+    assert script.started[2:] == ["token", "unbook"]
 
 
 def test_semantics_20_undoing_is_a_route_of_its_own_wave() -> None:

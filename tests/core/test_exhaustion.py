@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Script, block, plan, step
 from tests.core.test_fault_events import told
 
 from gonogo.core import decisions as d
@@ -114,6 +114,23 @@ def test_C_9_R11_the_outcome_says_who_chose_it(by: str, reason: str) -> None:
     script = held().tell(e.AnswerGiven(step="a", text="accept", by=by))
     assert (script.node("a").reason, script.rules("a")) == (reason, ["test/transient"])
     assert script.node("a").fault == TRANSIENT
+
+
+def test_C_9_R11_a_call_that_acted_is_not_offered_again() -> None:
+    """C.9 R11, semantics 16: no choice of a person's does a thing twice by the way."""
+    retry = retried("hold")
+    script = Script(
+        plan(step("a", effects="mutates", on_fail=block(retry=retry))),
+        calls={"a": lambda command: TRANSIENT if command.attempt == 1 else Never()},
+    )
+    script.tell(e.CallFailed(call=2, fault=TRANSIENT, effect="done"))
+    assert (script.decided(d.Held), script.outcome("a")) == ([], "failed")
+
+
+def test_C_9_R11_an_outcome_that_changes_gives_no_second_output() -> None:
+    """B.2: outputs_history has one entry for each call."""
+    script = Script(plan(step("a", on_fail=block(retry=retried("continue")))), calls={"a": TRANSIENT})
+    assert len(script.state.history["a"]) == 2
 
 
 # --- escalation

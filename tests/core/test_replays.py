@@ -78,3 +78,22 @@ def test_G_12_an_answer_again_changes_nothing_and_uses_nothing() -> None:
     assert (again.call, again.at, again.output, again.effect) == (7, 2.5, 1, "none")
     assert again.meta == {"status": 201, "replayed": "order-1"}
     assert (again.memory, again.yields_memory, again.inputs) == ((), False, {"body": "x"})
+
+
+def test_G_12_the_first_answer_under_a_key_is_the_one_that_is_kept() -> None:
+    """G12, semantics 20: once what the first item did is undone its key is good again, whoever else was answered."""
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("a", "list", fanout="map", effects="mutates", compensate="undo"),
+            step("undo"),
+            step("last", "a"),
+        ),
+        calls={
+            "list": [1, 2],
+            "a": lambda command: keyed(effect="done" if command.scope == "list#1[0]" else "none"),
+            "last": LOGICAL,
+        },
+    )
+    assert script.started[-1] == "undo@list#1[0]"
+    assert not script.state.answers

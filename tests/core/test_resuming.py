@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.core.script import TRANSIENT, Never, Parks, Script, block, plan, step
+import pytest
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
 
 from gonogo.core import decisions as d
 from gonogo.core import machine
@@ -58,3 +59,31 @@ def test_resuming_a_finished_run_changes_nothing() -> None:
     script = Script(plan(step("a")))
     script.tell(Resumed())
     assert (script.started, script.verdict) == (["a"], "GO")
+
+
+@pytest.mark.parametrize("after", [(), ("w",)])
+def test_C_2_R4_a_resume_runs_nothing_that_waits_for_a_route(after: tuple[str, ...]) -> None:
+    """C.2 R4: a remedy, whom to tell and what undoes were skipped by the cancel; nothing has asked for them yet."""
+    on_fail = block(run=["mend"], escalate="page")
+    script = Script(
+        plan(
+            step("w"),
+            step("a", "w", effects="mutates", compensate="undo", on_fail=on_fail),
+            *(step(name, *after) for name in ("mend", "page", "undo")),
+            step("z", "mend"),
+        ),
+        calls={"w": lambda command: Parks() if command.execution == 1 else "fine"},
+    )
+    script.tell(CancelAsked(by="me"), Resumed(by="me"))
+    assert script.started == ["w", "w", "a"]
+    assert script.verdict == "GO"
+
+
+def test_C_2_R4_a_route_after_a_resume_still_finds_its_target() -> None:
+    """C.2 R4: and what depends on it runs then."""
+    script = Script(
+        plan(step("w"), step("a", "w", on_fail=block(run=["mend"])), step("mend"), step("z", "mend")),
+        calls={"w": lambda command: Parks() if command.execution == 1 else "fine", "a": LOGICAL},
+    )
+    script.tell(CancelAsked(by="me"), Resumed(by="me"))
+    assert script.started == ["w", "w", "a", "mend", "z"]

@@ -338,8 +338,26 @@ def test_a_run_beneath_has_its_own_budget_where_that_is_less() -> None:
 
 def test_a_run_beneath_one_that_has_used_more_has_nothing() -> None:
     """Semantics 22 and 23: nothing is not less than nothing."""
-    state = parent_that_spent(Budget(calls=1, tokens=10))
+    state = parent_that_spent(Budget(calls=2, tokens=10))
     assert budget_beneath(state, Budget()) == Budget(calls=0, tokens=0)
+
+
+@pytest.mark.parametrize("always", [True, False])
+def test_what_tidies_up_or_undoes_may_have_a_run_beneath(always: bool) -> None:
+    """Semantics 20 and 23: it runs though the budget is used up, and so does what it is made of."""
+    tidy = {"tidy": Never()} if always else {"unbook": Never()}
+    script = Script(
+        plan(
+            step("book", effects="mutates", compensate="unbook"),
+            step("last", "book"),
+            step("unbook"),
+            *([step("tidy", always=True)] if always else []),
+            budget=Budget(calls=2 if always else 1, retries=0),
+        ),
+        calls={"last": LOGICAL, **tidy},
+    )
+    assert script.started[-1] in tidy
+    assert budget_beneath(script.state, Budget(tokens=9)) == Budget(tokens=9)
 
 
 def test_tokens_used_to_the_last_are_enough() -> None:

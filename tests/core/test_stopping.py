@@ -161,3 +161,14 @@ def test_semantics_5_a_budget_of_time_does_not_lengthen_the_cleanup() -> None:
     assert (script.now, script.state.stopping) == (10.0, "cancelled_hard")
     assert script.state.run_issues == []
     assert script.state.timers == {}
+
+
+def test_semantics_5_what_always_runs_has_its_on_init() -> None:
+    """Semantics 5, C.10 R8: cleanup that needs something first gets it, until a second cancel."""
+    cleanup = step("tidy", "w", always=True, on_init=["token"])
+    script = Script(plan(step("w"), cleanup, step("token")), calls={"w": Parks()})
+    script.tell(CancelAsked(by="me"))
+    assert script.started == ["w", "token", "tidy"]
+    script = Script(plan(step("w"), cleanup, step("token")), calls={"w": Parks(), "token": Never()})
+    script.tell(CancelAsked(by="me"), CancelAsked(by="me"))
+    assert (script.outcome("token"), script.node("tidy").reason) == ("cancelled", "cancelled")

@@ -23,6 +23,7 @@ from gonogo.core.changes import (
     forget_waits,
     keep_in_mind,
     keep_result,
+    keep_undoable,
     move,
     node_for,
     reopen,
@@ -281,6 +282,8 @@ def _routed(state: State, decision: d.Routed) -> None:
         state.escalated[decision.step, decision.scope] = None
     if decision.action == "compensate":
         state.undoing = state.undoable.pop()
+        if state.undone_for is None:
+            state.undone_for = state.last_fault
     if decision.reentry:
         state.reentries += 1
         state.loops[decision.target_scope] = state.loops.get(decision.target_scope, 0) + 1
@@ -338,7 +341,10 @@ def _routing(state: State, decision: d.Routing) -> Node:
 def _superseded(state: State, decision: d.Superseded) -> Node:
     node = state.existing(decision.step, decision.scope)
     if node.result is not None:
+        done = type(node.result) is e.CallDone
         keep_result(state, node)
+        if done:
+            keep_undoable(state, node)
     node.outcome = None
     node.trigger = None
     node.init = None
@@ -417,7 +423,11 @@ def _stopping(state: State, decision: d.Stopping) -> None:
 def _reopened(state: State, decision: d.Reopened) -> None:
     state.stopping = None
     state.cleanup_timer = None
+    state.undone_for = None
     for step, scope in decision.members:
+        state.undone.pop((step, scope), None)
+        if state.undoing is not None and (state.undoing.step, state.undoing.scope) == (step, scope):
+            state.undoing = None
         node = state.existing(step, scope)
         node.init = None if node.fan is None else node.init
         reopen(state, node)

@@ -80,10 +80,15 @@ def is_undoing(state: State, step: str) -> bool:
     return state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step
 
 
+def has_a_reserve(state: State) -> bool:
+    """True for a run that stops or undoes things: what it still runs doesn't depend on what is left of its budget."""
+    return bool(state.stopping) or state.undoing is not None
+
+
 def calls_left(state: State) -> bool:
-    """False when the run's budget of calls is used up; a run that stops or undoes things has its own bounds."""
+    """False when the run's budget of calls is used up."""
     allowed = state.graph.plan.budget.calls
-    return allowed is None or state.spent.calls < allowed or bool(state.stopping) or state.undoing is not None
+    return allowed is None or state.spent.calls < allowed or has_a_reserve(state)
 
 
 def cycle_through(state: State, scope: str, source: str, target: str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def keep_result(state: State, node: Node) -> None:
         node.content = result.content
         node.inputs = result.inputs
         node.result = None
-    _remember(state, node)
+        _remember(state, node)
     if node.site.part.step.for_each:
         node.items = items_of(node.output)
         node.lists = {**(node.lists or {}), node.execution: node.items}
@@ -94,10 +94,15 @@ def keep_in_mind(state: State, node: Node) -> None:
     part = node.site.part
     if node.outcome == "passed":
         state.critical_failures.pop((node.step, node.scope), None)
-        if part.step.compensate is not None and not state.safe_mode and node.effect != "none":
-            state.undoable.append(Undoable(node.step, node.scope, node.execution, node.output, node.inputs))
+        keep_undoable(state, node)
     elif part.guards and node.outcome in ("failed", "tolerated"):
         state.critical_failures[node.step, node.scope] = None
+
+
+def keep_undoable(state: State, node: Node) -> None:
+    """A call that did something, and that another step can undo."""
+    if node.site.part.step.compensate is not None and not state.safe_mode and node.effect != "none":
+        state.undoable.append(Undoable(node.step, node.scope, node.execution, node.output, node.inputs))
 
 
 def tell_fault(state: State, decision: FaultEvent) -> None:

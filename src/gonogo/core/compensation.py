@@ -9,14 +9,14 @@ from __future__ import annotations
 from msgspec import UNSET
 
 from gonogo.core import decisions as d
-from gonogo.core import fault_events
+from gonogo.core import fault_events, spending, stopping
 from gonogo.core.state import State, Undoable
 from gonogo.core.turn import Turn
 
 
 def is_due(state: State) -> bool:
     """True when a run that ends NO-GO now has something to undo, and ends in a way for which it is undone."""
-    if not state.undoable and state.undoing is None:
+    if not state.undoable or state.undoing is not None:
         return False
     if state.stopping in ("cancelled", "cancelled_hard"):
         return state.stopping == "cancelled" and "cancelled" in state.graph.plan.compensate_on
@@ -24,12 +24,12 @@ def is_due(state: State) -> bool:
     return why in state.graph.plan.compensate_on
 
 
-def go_on(turn: Turn) -> bool:
-    """Note the end of the undoing under way, and begin the next; False when all is undone."""
+def go_on(turn: Turn, *, ends_well: bool) -> bool:
+    """Note the end of the undoing under way, and begin the next where one is due; True when one begins."""
     state = turn.state
     if state.undoing is not None:
         _note_end(turn, state.undoing)
-    if not state.undoable:
+    if ends_well or not is_due(state):
         return False
     for event in fault_events.at_the_end(state):
         turn.decide(event)
@@ -38,6 +38,9 @@ def go_on(turn: Turn) -> bool:
 
 
 def _begin(turn: Turn, done: Undoable) -> None:
+    """Undoing has a reserve of its own: neither the run's time nor the grace for its cleanup ends it."""
+    stopping.forget_cleanup(turn)
+    spending.disarm(turn)
     undoer = turn.graph.steps[done.step].compensate or ""
     output = None if done.output is UNSET else done.output
     arguments = {"step": done.step, "scope": done.scope, "output": output, "inputs": done.inputs}
@@ -59,9 +62,12 @@ def _begin(turn: Turn, done: Undoable) -> None:
 
 
 def _note_end(turn: Turn, done: Undoable) -> None:
+    """What became of an undoing. One that was cancelled isn't over: a resume goes on with it."""
     undoer = turn.graph.steps[done.step].compensate or ""
     outcome = turn.state.existing(undoer, done.scope).outcome or "skipped"
+    if outcome == "cancelled":
+        return
     turn.decide(d.Undone(done.step, done.scope, done.execution, undoer, outcome))
-    if outcome == "passed" and turn.state.last_fault > 0:
+    if outcome == "passed" and turn.state.undone_for:
         detail = {"by": undoer, "execution": done.execution}
-        turn.decide(d.FaultEvent(done.step, done.scope, "compensated", turn.state.last_fault, detail=detail))
+        turn.decide(d.FaultEvent(done.step, done.scope, "compensated", turn.state.undone_for, detail=detail))

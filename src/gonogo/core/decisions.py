@@ -410,7 +410,7 @@ class Stopping(Decision, frozen=True, tag="stopping"):
 
 
 class Reopened(Decision, frozen=True, tag="reopened"):
-    """The run goes on after a cancel: what was cancelled may run, and what was skipped because of that (`members`)."""
+    """The run goes on after a cancel. `members`: what was cancelled, skipped because of that, or undone may run."""
 
     members: tuple[tuple[str, str], ...] = ()
 

@@ -7,6 +7,7 @@ from typing import Any
 from gonogo.core import decisions as d
 from gonogo.core.dependencies import rest_at
 from gonogo.core.plan import Retry
+from gonogo.core.retries import is_worth_it
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn
 
@@ -14,15 +15,9 @@ CHOICES = ("retry", "accept", "fail")
 """What a person may answer to `exhausted: hold`."""
 
 
-def is_exhausted(node: Node, retry: Retry | None) -> bool:
+def is_exhausted(node: Node, retry: Retry) -> bool:
     """True when a retry would be worth it, but the last one was made."""
-    return (
-        retry is not None
-        and node.trigger == "on_fail"
-        and node.fault is not None
-        and node.fault.fault_class in retry.on
-        and node.retries >= retry.max
-    )
+    return is_worth_it(node, retry) and node.retries >= retry.max
 
 
 def hold(turn: Turn, node: Node) -> None:

@@ -30,6 +30,7 @@ from gonogo.core.commands import Ask, Command, FinishRun, SetTimer, StartCall
 from gonogo.core.dependencies import all_settled, is_superseded
 from gonogo.core.graph import Graph
 from gonogo.core.planning import plan_run
+from gonogo.core.retries import may_repeat
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn, intent
 from gonogo.expressions.results import Failure, Result
@@ -223,11 +224,7 @@ def _doubt(event: e.CallDone | e.CallFailed) -> str:
 
 def _in_doubt(turn: Turn, node: Node, event: e.CallDone | e.CallFailed) -> bool:
     """A mutating call that failed with an unknown effect is never repeated blindly (semantics.md 16)."""
-    return (
-        isinstance(event, e.CallFailed)
-        and event.effect == "unknown"
-        and not routing.may_repeat(turn.step(node))
-    )
+    return isinstance(event, e.CallFailed) and event.effect == "unknown" and not may_repeat(turn.step(node))
 
 
 def _route(turn: Turn, node: Node) -> None:

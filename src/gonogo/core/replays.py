@@ -18,10 +18,10 @@ KEYS_MAX = 10_000
 
 
 def keep(state: State, step: str, scope: str, event: CallDone) -> None:
-    """Remember what a call under a key gave."""
+    """Remember what the first call under a key gave; one that was answered with it tells nothing new."""
     if event.key is None:
         return
-    state.answers[step, event.key] = Kept(scope, event)
+    state.answers.setdefault((step, event.key), Kept(scope, event))
     if len(state.answers) > KEYS_MAX:
         del state.answers[next(iter(state.answers))]
 

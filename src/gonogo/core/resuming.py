@@ -1,13 +1,22 @@
-"""Going on after a stop: calls that were lost, evaluations asked again, steps looked at anew."""
+"""Going on after a stop: calls that were lost, evaluations asked again, steps looked at anew.
+
+What a cancel had undone counts as not done, so it is done again (semantics.md 20); not where the run has failed anyhow,
+and would only undo it once more.
+"""
 
 from __future__ import annotations
 
 from gonogo.core import decisions as d
-from gonogo.core import holds, routing, scheduling, stopping
+from gonogo.core import holds, scheduling, stopping
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import BLOCKED
+from gonogo.core.retries import may_repeat
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
+from gonogo.core.verdict import is_failure
+
+Place = tuple[str, str]
+"""A step and its scope."""
 
 
 def resume(turn: Turn) -> None:
@@ -16,7 +25,7 @@ def resume(turn: Turn) -> None:
     _forget_derived(state)
     if state.stopping in ("cancelled", "cancelled_hard"):
         stopping.forget_cleanup(turn)
-        turn.decide(d.Reopened(_cancelled(turn)))
+        _reopen(turn)
     turn.asks.extend(state.lost_asks)
     turn.send_asks()
     for node in list(state.all_nodes()):
@@ -24,7 +33,31 @@ def resume(turn: Turn) -> None:
     turn.sweep = True
 
 
-def _cancelled(turn: Turn) -> tuple[tuple[str, str], ...]:
+def _reopen(turn: Turn) -> None:
+    """Let run what the cancel ended, and, in a run that may still be GO, what it had undone."""
+    state, cancelled = turn.state, _cancelled(turn)
+    undone = () if _has_failed(state, cancelled) else _undone(state)
+    cut_short = state.undoing if undone else None
+    turn.decide(d.Reopened((*cancelled, *undone)))
+    undoer = state.graph.steps[cut_short.step].compensate if cut_short is not None else None
+    if cut_short is not None and undoer is not None:
+        node = state.existing(undoer, cut_short.scope)
+        scheduling.skip(turn, node.site, node.scope, "not_routed")
+
+
+def _has_failed(state: State, cancelled: tuple[Place, ...]) -> bool:
+    return bool(state.breaches) or any(
+        is_failure(state, node) and (node.step, node.scope) not in cancelled for node in state.all_nodes()
+    )
+
+
+def _undone(state: State) -> tuple[Place, ...]:
+    """What was undone, and what was being undone when a second cancel came; items that are no more aside."""
+    under_way = () if state.undoing is None else ((state.undoing.step, state.undoing.scope),)
+    return tuple(place for place in (*state.undone, *under_way) if state.node(*place) is not None)
+
+
+def _cancelled(turn: Turn) -> tuple[Place, ...]:
     """What a cancel ended, and what depends on it and was skipped for want of it."""
     state = turn.state
     found = {node.step for node in state.all_nodes() if node.complete and _was_cancelled(node)}
@@ -37,8 +70,15 @@ def _cancelled(turn: Turn) -> tuple[tuple[str, str], ...]:
     return tuple(
         (node.step, node.scope)
         for node in state.all_nodes()
-        if node.complete and (_was_cancelled(node) or (node.step in found and _was_skipped_for_want(node)))
+        if node.complete
+        and not _waits_for_a_route(state, node)
+        and (_was_cancelled(node) or (node.step in found and _was_skipped_for_want(node)))
     )
+
+
+def _waits_for_a_route(state: State, node: Node) -> bool:
+    """True for what nothing has sent the run to: a remedy, an undoing. A resume sends it nowhere either."""
+    return node.step in state.held_back and node.wave == 0
 
 
 def _was_cancelled(node: Node) -> bool:
@@ -71,9 +111,9 @@ def _look_again(turn: Turn, node: Node) -> None:
 def lost(turn: Turn, node: Node) -> None:
     """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6)."""
     step = turn.step(node)
-    if routing.may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
+    if may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
         stopping.end_waiting(turn, node, cancelled=True)
-    elif routing.may_repeat(step):
+    elif may_repeat(step):
         scheduling.call(turn, node.site, node.scope, node, again=True)
     else:
         holds.doubt(turn, node, "the run was interrupted during this call; nobody knows whether it was done")

@@ -16,7 +16,8 @@ from gonogo.core.budgets import is_undoing, loops_refusal
 from gonogo.core.dependencies import group_parent, is_superseded, rest_at
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Fault, Issue
-from gonogo.core.plan import Block, Retry, Step, Target
+from gonogo.core.plan import Block, Retry, Target
+from gonogo.core.retries import wants_retry
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn, intent
 from gonogo.expressions.results import Result, Value
@@ -37,7 +38,7 @@ def begin(turn: Turn, node: Node, trigger: str) -> None:
         return
     if is_undoing(turn.state, node.step):
         # What undoes others may be tried again; it sends the run nowhere, which is over.
-        back_off(turn, node, block) if wants_retry(turn, node, block) else end(turn, node)
+        back_off(turn, node, block) if wants_retry(node, block) else end(turn, node)
         return
     asks = [number for target in block.run for number in target.templates.values()]
     if block.run_js is not None:
@@ -71,7 +72,7 @@ def run_targets(turn: Turn, node: Node, block: Block, results: Sequence[Result])
             end(turn, node)
             return
         waits_for.extend(started)
-    if waits_for and (block.says_more or wants_retry(turn, node, block) or looks_again(turn, node)):
+    if waits_for and (block.says_more or wants_retry(node, block) or looks_again(turn, node)):
         turn.decide(d.Remediating(node.step, node.scope, tuple(waits_for)))
     else:
         go_on(turn, node)
@@ -244,27 +245,12 @@ def go_on(turn: Turn, node: Node) -> None:
         return
     if node.status == life.REMEDIATING:
         turn.decide(d.Routing(node.step, node.scope, trigger))
-    if wants_retry(turn, node, block) and not (turn.graph.limited and spending.refuses_retry(turn, node)):
+    if wants_retry(node, block) and not (turn.graph.limited and spending.refuses_retry(turn, node)):
         back_off(turn, node, block)
-    elif exhaustion.is_exhausted(node, block.retry) and block.retry is not None:
+    elif block.retry is not None and exhaustion.is_exhausted(node, block.retry):
         after_the_last(turn, node, block.retry, block)
     else:
         look_for_rules(turn, node, block)
-
-
-def wants_retry(turn: Turn, node: Node, block: Block) -> bool:
-    """True when attempts are left, the fault is of a class worth another (spec C.9 R5), and nothing is done twice."""
-    retry = block.retry
-    if node.trigger != "on_fail" or retry is None or node.fault is None:
-        return False
-    if node.effect != "none" and not may_repeat(turn.step(node)):
-        return False
-    return node.retries < retry.max and node.fault.fault_class in retry.on
-
-
-def may_repeat(step: Step) -> bool:
-    """Reading and idempotent calls, and those under a key the author gives because the far side honours it."""
-    return step.effects != "mutates" or step.idempotency_key is not None
 
 
 def back_off(turn: Turn, node: Node, block: Block) -> None:

@@ -150,12 +150,24 @@ def _fan_around(state: State, site: Site) -> Fan | None:
 def may_still_run(state: State, step: Step) -> bool:
     """While a run stops, steps with always() still run, and what undoes others (semantics.md 5 and 20).
 
-    fail_fast acts on a failure that is final: whom it was escalated to is told all the same. After a second cancel
-    nothing runs.
+    What their on_init runs is part of them. fail_fast acts on a failure that is final: whom it was escalated to is told
+    all the same. After a second cancel nothing runs.
     """
     if state.stopping == "fail_fast" and step.name in escalated_to(state):
         return True
-    return state.stopping != "cancelled_hard" and (step.always or is_undoing(state, step.name))
+    if state.stopping == "cancelled_hard":
+        return False
+    return step.always or is_undoing(state, step.name) or _is_run_before(state, step.name)
+
+
+def _is_run_before(state: State, name: str) -> bool:
+    """True for what a step that may still run waits for in its on_init."""
+    return any(
+        node.status == life.INITIALISING
+        and any(step == name for step, _ in node.waits_for)
+        and may_still_run(state, node.site.part.step)
+        for node in state.remediating.values()
+    )
 
 
 def escalated_to(state: State) -> set[str | None]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from gonogo.core import decisions as d
 from gonogo.core import stopping
-from gonogo.core.budgets import calls_left
+from gonogo.core.budgets import calls_left, has_a_reserve
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Budget
 from gonogo.core.state import Node, State
@@ -24,7 +24,7 @@ STOPS_CALLS = frozenset({"time_s", "tokens", "money"})
 def arm(turn: Turn) -> None:
     """Set the alarm for what is left of the run's time; a run that goes on after a wait gets the rest."""
     state, budget = turn.state, turn.graph.plan.budget
-    if budget.time_s is None or state.budget_timer is not None or state.stopping:
+    if budget.time_s is None or state.budget_timer is not None or has_a_reserve(state):
         return
     timer = state.last_timer + 1
     due_s = state.at + max(0.0, budget.time_s - state.spent.time_s)
@@ -71,13 +71,13 @@ def refuses_retry(turn: Turn, node: Node) -> bool:
 
 
 def look_at_usage(turn: Turn, node: Node) -> None:
-    """After a call that told what it used: whether the run may go on."""
+    """After a call that told what it used: whether the run may go on. A run that ends anyway isn't stopped for it."""
     budget, spent = turn.graph.plan.budget, turn.state.spent
     for what, used, allowed in (
         ("tokens", spent.tokens, budget.tokens),
         ("money", spent.money, budget.money),
     ):
-        if allowed is not None and used > allowed and not turn.state.stopping:
+        if allowed is not None and used > allowed and not has_a_reserve(turn.state):
             breach(turn, node.step, node.scope, what, used, allowed)
 
 
@@ -101,7 +101,12 @@ def _issue(step: str, scope: str, what: str, used: float, allowed: float) -> Iss
 
 
 def budget_beneath(state: State, own: Budget) -> Budget:
-    """What a run beneath this one may spend: its own budget, but no more than what is left of this one's."""
+    """What a run beneath this one may spend: its own budget, but no more than what is left of this one's.
+
+    What a run that stops still runs, and what undoes things, has its own: they run though this one's is used up.
+    """
+    if has_a_reserve(state):
+        return own
     budget, spent = state.graph.plan.budget, state.spent
     active_s = spent.time_s + (state.at - state.active_since)
     return Budget(

@@ -211,6 +211,7 @@ class State:
         self.undoing: Undoable | None = None
         self.answers: dict[tuple[str, str], Kept] = {}
         self.undone: dict[tuple[str, str], str] = {}
+        self.undone_for: int | None = None  # the fault before the first undoing; 0: there was none
         self.interrupted = False
         self.finished: Finished | None = None
 

@@ -30,7 +30,7 @@ def end_when_over(turn: Turn) -> bool:
         return False
     _check_all_done(state, unfinished)
     because = tuple(failures(state))
-    if because and compensation.is_due(state) and compensation.go_on(turn):
+    if compensation.go_on(turn, ends_well=not because):
         return True
     stopping.forget_cleanup(turn)
     spending.disarm(turn)

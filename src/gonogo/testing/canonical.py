@@ -14,7 +14,7 @@ _RUN_FIELDS = (
     "requested", "parent", "safe_mode", "included", "excluded", "held_back", "batches", "slots",
     "open_nodes", "last_call", "last_batch", "last_timer", "last_wave", "loops", "trail", "breaches",
     "foreign", "dropped", "critical_failures", "open_faults", "last_fault", "escalated", "reentries", "budget_timer",
-    "active_since", "undoable", "undoing", "undone", "answers", "kept_back", "run_issues",
+    "active_since", "undoable", "undoing", "undone", "undone_for", "answers", "kept_back", "run_issues",
     "memory", "history", "stopping", "stopped_by",
     "cleanup_timer", "interrupted", "finished",
 )  # fmt: skip

@@ -275,9 +275,11 @@ def _check_gate(state: State, decision: d.Started | d.Expanded) -> None:
 
 
 def _check_reopened(state: State, decision: d.Reopened) -> None:
-    """Law 3: going on after a cancel takes nothing back that was done."""
+    """Law 3: going on after a cancel takes nothing back that was done, and not undone since (semantics.md 20)."""
+    begun = state.undoing
+    undone = {*state.undone, *([(begun.step, begun.scope)] if begun is not None else [])}
     for step, scope in decision.members:
-        if state.existing(step, scope).outcome == "passed":
+        if state.existing(step, scope).outcome == "passed" and (step, scope) not in undone:
             raise Broken("once", f"{step} in {scope or '(run)'} passed and is taken back")
 
 

@@ -7,6 +7,7 @@ faults       each fault is detected, then has exactly one end (spec G16)
 undone       what was done is undone in reverse, each time once, or kept (semantics.md 20)
 one_shot     a step tagged one_shot runs once in a scope (spec C.15)
 cancelled    a cancelled run isn't stopped for another reason (semantics.md 5)
+routed       what waits for a route runs after one only (spec C.2 R4)
 lifted       nothing stays kept back by a step that has passed since (spec C.8)
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gonogo.core import decisions as d
+from gonogo.core import events as e
 from gonogo.core.plan import Plan, Step
 from gonogo.core.scope import within
 from gonogo.core.state import State
@@ -45,6 +47,7 @@ class Promises:
         self.undoing: Done | None = None
         self.chosen: dict[tuple[str, str], int] = {}
         self.executions: dict[Done, None] = {}
+        self.routed: set[str] = set()
 
     def see(self, state: State, decision: d.AnyDecision) -> None:
         """Judge one decision, before it is applied."""
@@ -55,9 +58,14 @@ class Promises:
         elif isinstance(decision, d.FaultEvent):
             self._told(decision)
         elif isinstance(decision, d.Ended):
-            self._ended(state, decision)
-        elif isinstance(decision, d.Routed) and decision.action == "compensate":
-            self._begin_undoing(decision)
+            if decision.outcome == "passed":
+                self._acted(state, decision)
+        elif isinstance(decision, d.Superseded):
+            self._superseded(state, decision)
+        elif isinstance(decision, d.Routed):
+            self.routed.update(step for step, _ in decision.members)
+            if decision.action == "compensate":
+                self._begin_undoing(decision)
         elif isinstance(decision, d.Undone):
             self._undone(decision)
         elif isinstance(decision, d.Stopping):
@@ -92,6 +100,8 @@ class Promises:
         if decision.attempt == 1 and not undoing:
             self._check_suppression(state, step, decision.scope)
         self._check_one_shot(step, decision)
+        if step.name in state.held_back and step.name not in self.routed:
+            raise Broken("routed", f"{step.name} runs, though nothing has sent the run to it")
 
     def _check_one_shot(self, step: Step, decision: d.Started) -> None:
         self.executions[decision.step, decision.scope, decision.execution] = None
@@ -136,10 +146,16 @@ class Promises:
             raise Broken("faults", f"fault {decision.fault} has ended, but is {decision.event}")
         told.append(decision.event)
 
-    def _ended(self, state: State, decision: d.Ended) -> None:
+    def _superseded(self, state: State, decision: d.Superseded) -> None:
+        """The outcome doesn't count, but what was done is done."""
+        node = state.node(decision.step, decision.scope)
+        if node is not None and isinstance(node.result, e.CallDone):
+            self._acted(state, decision)
+
+    def _acted(self, state: State, decision: d.Ended | d.Superseded) -> None:
         node = state.node(decision.step, decision.scope)
         step = self.plan.steps[decision.step]
-        if decision.outcome != "passed" or step.compensate is None or self.safe_mode:
+        if step.compensate is None or self.safe_mode:
             return
         if node is not None and node.fan is None:
             self.done.append((decision.step, decision.scope, node.execution))
@@ -160,14 +176,15 @@ class Promises:
     def _check_all_undone(self, state: State) -> None:
         verdict = state.finished.verdict if state.finished is not None else ""
         cancelled = state.stopping in ("cancelled", "cancelled_hard")
-        if verdict == "GO" and self.undone and not self._went_on(state):
+        if verdict == "GO" and any(self._counts(state, *each) for each in self.undone):
             raise Broken("undone", f"the run is GO, but {self.undone} were undone")
         if verdict == "NO-GO" and not cancelled and self.done:
             raise Broken("undone", f"the run is NO-GO, but {self.done} were not undone")
 
-    def _went_on(self, state: State) -> bool:
-        """A run that was cancelled and taken up again may come to another end."""
-        return "cancelled" in self.plan.compensate_on
+    def _counts(self, state: State, step: str, scope: str, execution: int) -> bool:
+        """What a cancel had undone is done again by a resume (semantics.md 20)."""
+        node = state.node(step, scope)
+        return node is not None and node.outcome == "passed" and node.execution == execution
 
 
 def _check_cancelled(state: State, decision: d.Stopping) -> None:
