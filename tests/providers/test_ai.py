@@ -249,13 +249,6 @@ def test_LLM_4_a_stream_without_its_last_mark_ends_soon(do: Do) -> None:
         assert done(do("ai", at(server, stream=True))).output == "one two"
 
 
-def test_LLM_3_a_target_that_always_fails_is_left_out(context: ScriptedContext, do: Do) -> None:
-    """Its breaker opens after five failures in a row, and says until when."""
-    outcome = failed(do("ai", mock({"fail": "server-5xx"}, model="m")))
-    assert outcome.fault.fault_class == "transient"
-    assert len(outcome.meta["gate"]["attempts"]) == 3
-
-
 def test_a_429_waits_as_long_as_it_says(vendor: str, context: ScriptedContext, do: Do) -> None:
     """And no shorter."""
     limited = refuses(429, "rate_limit_error", "slow down", {"retry-after": "3"})
@@ -437,6 +430,44 @@ def test_L7_a_cancelled_question_is_hung_up_on(stream: bool, context: ScriptedCo
     with FaultyServer(faulty.STALL_AFTER_HEADERS) as server:
         anyio.run(cancelled, server)
         assert server.until_hung_up()
+
+
+class NeverDone(ScriptedContext):
+    """A context in which a tool's step hangs."""
+
+    async def run_step(
+        self, step: str, arguments: Mapping[str, Any], *, number: int, mutates: bool = False
+    ) -> Outcome:
+        """For ever."""
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+@pytest.mark.parametrize(("mutates", "effect"), [(False, "none"), (True, "unknown")])
+def test_a_tool_that_hangs_ends_with_the_step(mutates: bool, effect: str) -> None:
+    """What changes things may have changed them: nobody knows."""
+    tools = {"t": {"description": "d", "step": "s", "mutates": mutates}}
+    call = call_for(PROVIDER, mock({"calls": [{"tool": "t"}]}, tools=tools), timeout_s=0.05)
+    outcome = failed(anyio.run(PROVIDER.run, call, NeverDone()))
+    assert (outcome.fault.kind, outcome.fault.fault_class, outcome.effect) == (
+        "ai.timeout",
+        "transient",
+        effect,
+    )
+    assert outcome.meta["gate"]["served"] == "mock"
+
+
+def test_costs_are_those_of_all_questions(do: Do, context: ScriptedContext) -> None:
+    """Also of those that only led to a tool."""
+    context.steps = iter([Done("7")])
+    tokens = {"input": 1000, "output": 0}
+    answers = ({"calls": [{"tool": "t"}], "tokens": tokens}, {"text": "7", "tokens": tokens})
+    tools = {"t": {"description": "d", "step": "s"}}
+    prices = {"m": {"input": 1, "output": 1}}
+    answer = done(do("ai", mock(*answers, model="m", tools=tools, prices=prices)))
+    assert (answer.meta["cost"], answer.meta["usage"]["tokens"]) == (0.002, 2000)
+    assert answer.meta["gate"]["calls"] == 2
+    assert context.step_calls == [("s", {}, False)]
 
 
 def test_a_tool_may_not_be_called_like_the_answer() -> None:

@@ -248,3 +248,24 @@ steps:
     assert [use["ok"] for use in report["tool_calls"]] == [True, False]
     told = [line.text for line in story(ran.records)]
     assert "call: round 1: the tool nope was used in vain" in told
+
+
+def test_LLM_3_a_model_that_is_down_is_not_asked_by_the_next_step(run_yaml: RunYaml) -> None:
+    """Its breaker opens after five failures in a row, whichever steps had them; the refusal says when to come again."""
+    steps = "".join(
+        f"""
+  s{number}:
+    {{{ASK}, model: m, mock: {{answers: [{{fail: server-5xx}}]}}, criticality: info, continue_on_failure: true,
+      depends_on: [{f"s{number - 1}" if number else ""}]}}"""
+        for number in range(6)
+    )
+    ran = run_yaml(f"""
+reliability: {{default: {{when_all_open: fail, bounds: {{attempts_max: 1}}}}}}
+steps:{steps}
+""")
+    faults = [ran[f"s{number}"].fault for number in range(6)]
+    assert [fault.kind for fault in faults if fault] == ["ai.server_5xx"] * 5 + ["ai.circuit_open"]
+    last = faults[-1]
+    assert last is not None
+    assert (last.fault_class, (last.retry_after_s or 0) > 1) == ("transient", True)
+    assert meta(ran, "s5")["gate"]["attempts"] == []

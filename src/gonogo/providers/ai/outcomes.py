@@ -79,7 +79,7 @@ def meta(talk: Talk) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if talk.records:
         found["gate"] = _joined(talk.records)
-        used = sum((record.used for record in talk.records), Usage())
+        used = _used(talk)
         if used != Usage():
             tokens = used.input_tokens + used.output_tokens
             found["usage"] = {"tokens": tokens, "cost": round(used.cost_usd, 9)}
@@ -88,9 +88,13 @@ def meta(talk: Talk) -> dict[str, Any]:
     return found
 
 
+def _used(talk: Talk) -> Usage:
+    """By all requests and all their attempts."""
+    return sum((record.used for record in talk.records), Usage())
+
+
 def _about(talk: Talk, given: Given) -> dict[str, Any]:
     reply, way = given.reply, given.way
-    used = talk.records[-1].used
     tokens = {
         "input": reply.usage.input_tokens,
         "output": reply.usage.output_tokens,
@@ -103,7 +107,7 @@ def _about(talk: Talk, given: Given) -> dict[str, Any]:
         "model": reply.model or way.model,
         "finish_reason": reply.finish_raw or reply.finish,
         "tokens": {name: count for name, count in tokens.items() if count is not None},
-        "cost": round(used.cost_usd, 9),
+        "cost": round(_used(talk).cost_usd, 9),
     }
     conversation = kept(talk.messages)
     warnings = list(reply.notes)
