@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Mapping
+
 import anyio
 import pytest
 from tests.servers import faulty
@@ -104,3 +107,60 @@ def test_an_odd_answer_is_an_answer(script: Script) -> None:
         told = outcome(server)
     assert isinstance(told, Response)
     assert told.status == 200
+
+
+def taken(
+    server: FaultyServer, enough: int = 1 << 30, limits: Limits = LIMITS
+) -> tuple[Response | Problem, bytes]:
+    """One exchange whose body is taken as it comes, until there is enough; the outcome and what was taken."""
+    got = bytearray()
+
+    def take(headers: Mapping[str, str], data: bytes) -> bool:
+        got.extend(data)
+        return len(got) < enough
+
+    request = Request("GET", server.url, from_data=False)
+    return anyio.run(send, request, limits, take), bytes(got)
+
+
+def test_a_body_can_be_taken_as_it_comes() -> None:
+    """Then it isn't kept as well; packed ones are unpacked."""
+    packed = faulty.answer(200, gzip.compress(b"one two"), {"content-encoding": "gzip"})
+    for script in (faulty.stream([b"one ", b"two"]), packed):
+        with FaultyServer(script) as server:
+            outcome, got = taken(server)
+        assert isinstance(outcome, Response)
+        assert (outcome.body, got) == (b"", b"one two")
+
+
+def test_who_has_enough_hangs_up() -> None:
+    """Nothing more is read of a stream without an end."""
+    with FaultyServer(faulty.ENDLESS_EVENTS) as server:
+        outcome, _ = taken(server, enough=100)
+        assert server.until_hung_up()
+    assert isinstance(outcome, Response)
+
+
+def test_a_body_that_is_taken_has_its_limit_all_the_same() -> None:
+    """It counts although it isn't kept."""
+    with FaultyServer(faulty.ENDLESS_EVENTS) as server:
+        outcome, _ = taken(server)
+    assert isinstance(outcome, Problem)
+    assert outcome.kind == "http.too_large"
+
+
+def test_a_refusal_is_not_taken_but_kept() -> None:
+    """Whoever takes a stream isn't given an error page for one."""
+    with FaultyServer(faulty.answer(503, b"busy")) as server:
+        outcome, got = taken(server)
+    assert isinstance(outcome, Response)
+    assert (outcome.status, outcome.body, got) == (503, b"busy", b"")
+
+
+@pytest.mark.parametrize("script", [faulty.RESET_MID_BODY, faulty.TRUNCATED_CHUNKED])
+def test_LLM_1_a_stream_that_breaks_is_a_problem(script: Script) -> None:
+    """What came was taken; that it broke is told."""
+    with FaultyServer(script) as server:
+        outcome, _ = taken(server)
+    assert isinstance(outcome, Problem)
+    assert outcome.kind == "http.network"
