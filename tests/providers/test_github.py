@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from msgspec import ValidationError
 from pytest_httpserver import HTTPServer
 from tests.servers.github import (
@@ -584,6 +586,13 @@ def test_place_and_token_come_from_githubs_own_variables(
     assert done(outcome)["sha"] == SHA
 
 
+def test_a_steps_env_says_nothing_of_where_the_token_goes(hub: FakeGitHub, do: Run, run: Run) -> None:
+    """Templates may fill it, and so data could."""
+    env = {"GITHUB_API_URL": "http://127.0.0.1:1"}
+    assert done(run("comments.list", {"env": env})) == []
+    assert not {"api_url", "token", "owner", "repo", "op"} & PROVIDER.templates
+
+
 def test_an_issue_is_known_by_its_event(hub: FakeGitHub, run: Run) -> None:
     """Where there is no pull request."""
     names = {"event": {"repository": "o/r", "issue": {"number": 2}}}
@@ -632,3 +641,46 @@ def test_its_calls_are_told(hub: FakeGitHub, run: Run) -> None:
     assert isinstance(outcome, Done)
     gate = outcome.meta["gate"]
     assert (gate["calls"], [one["n"] for one in gate["attempts"]]) == (3, [1, 2, 3])
+
+
+# --- whatever breaks
+
+
+CHAOS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FAULTS = st.lists(st.sampled_from([None, None, *BREAKS]), max_size=8)
+
+
+@CHAOS
+@given(faults=FAULTS)
+def test_property_a_comment_is_made_at_most_once_and_its_effect_is_told(
+    hub: FakeGitHub, run: Run, faults: list[Fault | None]
+) -> None:
+    """Semantics 16: done means one, none means none, unknown means either; a later call leaves exactly one."""
+    hub.repository.comments.clear()
+    hub.faults.clear()
+    hub.inject(*faults)
+    outcome = run("comment.create", body="hi")
+    there = len(bodies(hub))
+    told = (
+        (1,)
+        if isinstance(outcome, Done)
+        else {"none": (0,), "done": (1,)}.get(failed(outcome).effect, (0, 1))
+    )
+    assert there in told, outcome
+    hub.faults.clear()
+    again = done(run("comment.create", body="hi"))
+    assert (len(bodies(hub)), again["replayed"]) == (1, there == 1)
+
+
+@CHAOS
+@given(faults=FAULTS)
+def test_property_annotations_arrive_once(hub: FakeGitHub, run: Run, faults: list[Fault | None]) -> None:
+    """Semantics 16, G12: wherever it breaks, the next call goes on where it was."""
+    hub.repository.check_runs.clear()
+    hub.repository.annotations.clear()
+    hub.faults.clear()
+    hub.inject(*faults)
+    run("checks.create", conclusion="success", annotations=notes(120))
+    hub.faults.clear()
+    assert done(run("checks.create", conclusion="success", annotations=notes(120)))["conclusion"] == "success"
+    assert lines(hub) == list(range(1, 121))

@@ -57,7 +57,7 @@ def place_of(call: Call) -> Place:
         raise Missing(
             f"'{owner[:100]}/{repo[:100]}' is no repository; say `repo: owner/name`", "invalid_context"
         )
-    return Place(_api_url(call, config), owner, repo, _token(call, config))
+    return Place(_api_url(config), owner, repo, _token(call, config))
 
 
 def number_of(call: Call) -> int:
@@ -132,8 +132,9 @@ def _token(call: Call, config: Config) -> str:
     return token
 
 
-def _api_url(call: Call, config: Config) -> str:
-    url = (config.api_url or variable(call, "GITHUB_API_URL") or API_URL).rstrip("/")
+def _api_url(config: Config) -> str:
+    # Not from the step's env, which templates may fill.
+    url = (config.api_url or os.environ.get("GITHUB_API_URL") or API_URL).rstrip("/")
     try:
         parts = urlsplit(url)
         safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _THIS_MACHINE)

@@ -87,14 +87,14 @@ def _meaning(response: Response, need: str) -> Meaning:
     wanted = (
         f"it has to have {shown(accepted, 200)}"
         if accepted
-        else f"it needs `permissions: {need}` in the workflow file"
+        else f"it needs `permissions: {need}` in the job's YAML"
     )
     match response.status:
         case 401:
             return "auth", "auth", "the token isn't valid or has expired: look at GITHUB_TOKEN"
         case 403:
-            forks = "one of a pull request from a fork only reads"
-            return "permission", "permission", f"the token may not do this: {wanted}; {forks}"
+            forks = "that of a pull request from a fork only reads"
+            return "permission", "permission", f"the token may not do this ({forks}): {wanted}"
         case 404:
             return "bad-request", "not_found", f"it isn't there, or the token may not see it ({wanted})"
         case 410:
