@@ -29,11 +29,11 @@ def run_files(kept: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
     home.mkdir()
     monkeypatch.chdir(home)
 
-    def run(files: dict[str, str], **given: object) -> RunResult:
+    def run(files: dict[str, str], safe_mode: bool = False, **given: object) -> RunResult:
         for name, text in files.items():
             (home / name).write_text(f'version: "1.0"\n{text}')
         options = app.Options(**{"runs": kept, **given})  # type: ignore[arg-type]
-        return app.start_run(app.load(home / "main.yaml"), options=options)
+        return app.start_run(app.load(home / "main.yaml"), app.Start(safe_mode=safe_mode), options=options)
 
     return run
 
@@ -236,6 +236,38 @@ def test_overrides_change_the_childs_steps(run_files: Callable[..., RunResult]) 
         }
     )
     assert result.output("call") == 2
+
+
+@pytest.mark.parametrize("keys", ["method: POST", "method: POST, url: 'http://127.0.0.1:9/{{ inputs.x }}'"])
+def test_a_reading_step_that_is_overridden_to_send_something_is_withheld(
+    run_files: Callable[..., RunResult], keys: str
+) -> None:
+    """G21, E.10: what a step does outside follows from the config it is called with, not the one it had."""
+    result = run_files(
+        {
+            "main.yaml": "imports: [sub.yaml]\nsteps:\n"
+            f"  call: {{type: workflow, workflow: sub, overrides: {{get: {{{keys}}}}}}}\n",
+            "sub.yaml": "id: sub\nsteps:\n  get: {type: http_client, url: 'http://127.0.0.1:9/'}\n",
+        },
+        safe_mode=True,
+    )
+    assert (result.verdict, result.output("call")["safe_mode"]) == ("GO", True)
+
+
+def test_an_override_that_changes_nothing_outside_leaves_the_authors_word(
+    run_files: Callable[..., RunResult],
+) -> None:
+    """`mutates: false` holds on for a step that was given another address only."""
+    result = run_files(
+        {
+            "main.yaml": "imports: [sub.yaml]\nsteps:\n"
+            "  call: {type: workflow, workflow: sub, overrides: {get: {url: 'http://127.0.0.1:9/b'}}}\n",
+            "sub.yaml": "id: sub\nsteps:\n"
+            "  get: {type: http_client, method: POST, mutates: false, url: 'http://127.0.0.1:9/'}\n",
+        },
+        safe_mode=True,
+    )
+    assert result.verdict == "NO-GO"
 
 
 def test_a_child_whose_host_died_before_its_first_record_begins(

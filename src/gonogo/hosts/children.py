@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from gonogo.core.commands import StartCall
 from gonogo.core.events import CallDone, CallFailed, Evaluated, RunStarted
 from gonogo.core.faults import Fault
-from gonogo.core.plan import Plan
+from gonogo.core.plan import Effects, Plan, Step
 from gonogo.core.spending import budget_beneath
 from gonogo.core.state import State
 from gonogo.errors import ConfigError, JournalError
@@ -31,7 +31,8 @@ from gonogo.hosts.environment import as_texts, visible
 from gonogo.hosts.start import first_event
 from gonogo.journal.records import Record
 from gonogo.journal.store import RunJournal
-from gonogo.provider import ChildResult
+from gonogo.provider import ChildResult, Provider
+from gonogo.providers.table import Table, UnknownType
 
 if TYPE_CHECKING:
     from gonogo.gate.budgets import Purse
@@ -109,7 +110,7 @@ class Children:
         plan = self._state.graph.plan.workflows.get(workflow)
         if plan is None:
             plan = self._loaded(workflow)
-        plan = _with_overrides(plan, overrides)
+        plan = _with_overrides(plan, overrides, self._around.table)
         memory = {space: dict(values) for space, values in self._state.memory.items()}
         return replace(
             plan,
@@ -178,15 +179,39 @@ def child_id(run_id: str, command: StartCall) -> str:
     return f"{run_id[:_BASE_CHARACTERS_MAX]}.{step}.{digest}"
 
 
-def _with_overrides(plan: Plan, overrides: Mapping[str, Any]) -> Plan:
+def _with_overrides(plan: Plan, overrides: Mapping[str, Any], table: Table) -> Plan:
     """The plan with config keys of its steps replaced."""
     steps = dict(plan.steps)
     for name, keys in overrides.items():
         if name not in steps or not isinstance(keys, Mapping):
             message = f"overrides name the step {name!r}, which the workflow doesn't have"
             raise _Refused(_fault("workflow.overrides", message))
-        steps[name] = replace(steps[name], config={**steps[name].config, **keys})
+        step = replace(steps[name], config={**steps[name].config, **keys})
+        steps[name] = replace(step, effects=_effects(step, steps[name], table))
     return replace(plan, steps=steps) if overrides else plan
+
+
+def _effects(step: Step, before: Step, table: Table) -> Effects:
+    """What a step does outside with other config keys: a reading step that is told to send something now mutates.
+
+    That its author said of it `mutates: false` holds for what it did before.
+    """
+    try:
+        provider = table.get(step.type)
+    except UnknownType:
+        return step.effects
+    if isinstance(provider.effects, str) or _by_type(provider, step) != "mutates":
+        return step.effects
+    told = before.effects != "reads" and _by_type(provider, before) == "mutates"
+    return step.effects if told else "mutates"
+
+
+def _by_type(provider: Provider, step: Step) -> Effects:
+    """The type's word; what can't be known before its templates are rendered counts as mutating."""
+    try:
+        return provider.effects_of(provider.checked(step.config))
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError, ValueError):
+        return "mutates"
 
 
 def _memory_changes(records: Iterable[Record]) -> Iterator[MemoryOp]:
