@@ -314,6 +314,28 @@ def test_a_stream_is_shown_as_it_comes(context: ScriptedContext, do: Do) -> None
     assert not any("\x1b" in line for line in context.shown)
 
 
+class Releasing(ScriptedContext):
+    """A context in which each line that is shown lets the server go on; without it the server would wait for ever."""
+
+    server: FaultyServer
+
+    def progress(self, text: str) -> None:
+        """Go on."""
+        super().progress(text)
+        self.server.release(100)
+
+
+def test_a_piece_is_shown_before_the_next_one_comes() -> None:
+    """Nothing is held back: the server says the rest only when the beginning was seen."""
+    with FaultyServer(says(words("one two"), held=True)) as server:
+        context = Releasing()
+        context.server = server
+        server.release(2)  # the role, and the first word
+        answer = done(anyio.run(PROVIDER.run, call_for(PROVIDER, at(server, stream=True)), context))
+    assert answer.output == "one two"
+    assert context.shown[0] == "one"
+
+
 def test_findings_in_an_answer_are_findings(do: Do) -> None:
     """E.11: with a code-review schema, issues are extracted."""
     found = {"issues": [{"file": "a.py", "line": 3, "message": "off by one", "severity": "error"}]}
