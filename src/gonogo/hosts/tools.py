@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import anyio
-
 from gonogo.core.commands import StartCall
 from gonogo.core.events import CallDone, CallFailed
 from gonogo.core.faults import Fault
@@ -67,6 +65,8 @@ class StepTools:
         card = self._preparation.card(step)
         call = self._preparation.prepare(card, step, command, arguments).call
         context = self._context_for(command, step, call.timeout_s)
+        import anyio  # a run without tools does without
+
         with anyio.move_on_after(call.timeout_s):
             return await card.provider.run(call, context)
         message = f"{step.name} took longer than its limit of {call.timeout_s:g} s"
