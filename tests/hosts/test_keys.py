@@ -126,3 +126,15 @@ def test_a_waiting_call_that_is_stopped_takes_nobody_with_it() -> None:
         return await waiting
 
     assert asyncio.run(story()) == DONE
+
+
+def test_law_3_a_key_is_used_up_before_the_state_has_the_answer() -> None:
+    """A call that begins after another has returned, and before its event was looked at, isn't made."""
+
+    async def story() -> object:
+        keys = Keys(State(Graph(Plan("p", {"a": Step("a", "noop")}))))
+        assert await keys.claim(PLACE) is None
+        keys.release(PLACE, DONE)
+        return await keys.claim(PLACE)
+
+    assert asyncio.run(story()) == DONE

@@ -21,11 +21,13 @@ class Keys:
     def __init__(self, state: State) -> None:
         self._state = state
         self._under_way: dict[Place, asyncio.Future[CallDone | None]] = {}
+        # Answers whose event is still to come to the state: until then another call must not take the key for unused.
+        self._landed: dict[Place, CallDone] = {}
 
     def stored(self, place: Place) -> CallDone | None:
         """What a call under this key gave."""
         kept = self._state.answers.get(place)
-        return kept.event if kept is not None else None
+        return kept.event if kept is not None else self._landed.get(place)
 
     async def claim(self, place: Place) -> CallDone | None:
         """What a call under this key gave, waited for where one is under way; None: make the call, the key is yours."""
@@ -43,6 +45,12 @@ class Keys:
 
     def release(self, place: Place, event: AnyEvent) -> None:
         """The call that claimed the key is over."""
+        answer = event if isinstance(event, CallDone) else None
+        self._landed = {
+            known: kept for known, kept in self._landed.items() if known not in self._state.answers
+        }
+        if answer is not None:
+            self._landed[place] = answer
         waiting = self._under_way.pop(place, None)
         if waiting is not None and not waiting.done():
-            waiting.set_result(event if isinstance(event, CallDone) else None)
+            waiting.set_result(answer)
