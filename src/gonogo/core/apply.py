@@ -30,11 +30,10 @@ from gonogo.core.changes import (
     reopen_around,
     request,
     set_timer,
-    tell_fault,
 )
 from gonogo.core.dependencies import BLOCKED
+from gonogo.core.fault_deltas import FAULT_DELTAS, changes_nothing
 from gonogo.core.graph import Graph
-from gonogo.core.replays import forget
 from gonogo.core.state import Fan, Init, Node, State
 from gonogo.errors import Bug
 
@@ -304,23 +303,6 @@ def _routed(state: State, decision: d.Routed) -> None:
         request(state, node)
 
 
-def _refused(state: State, decision: d.Refused) -> None:
-    if decision.limit == "budget.time_s":
-        state.budget_timer = None
-        state.spent.time_s += state.at - state.active_since
-    if decision.issue is not None:
-        state.run_issues.append(decision.issue)
-    if decision.fatal:
-        state.breaches.append((decision.step, decision.scope))
-
-
-def _flagged(state: State, decision: d.Flagged) -> None:
-    if decision.issue is not None:
-        state.run_issues.append(decision.issue)
-    if decision.fatal:
-        state.breaches.append((decision.step, decision.scope))
-
-
 def _remediating(state: State, decision: d.Remediating) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.REMEDIATING)
@@ -355,63 +337,6 @@ def _superseded(state: State, decision: d.Superseded) -> Node:
     return node
 
 
-def _held(state: State, decision: d.Held) -> Node:
-    node = state.existing(decision.step, decision.scope)
-    move(state, node, life.HOLDING)
-    node.hold = decision
-    if decision.timer is not None and decision.due_s is not None:
-        set_timer(state, node, decision.timer, decision.due_s)
-    return node
-
-
-def _doubted(state: State, decision: d.Doubted) -> Node:
-    node = state.existing(decision.step, decision.scope)
-    move(state, node, life.IN_DOUBT)
-    node.reason = decision.message
-    return node
-
-
-def _answered(state: State, decision: d.Answered) -> Node:
-    node = state.existing(decision.step, decision.scope)
-    forget_waits(state, node)
-    node.effect = "none" if decision.fault is not None else "done"
-    if decision.fault is not None:
-        node.result = e.CallFailed(at=state.at, call=0, fault=decision.fault)
-    else:
-        node.result = e.CallDone(
-            at=state.at, call=0, output=decision.output, meta={"answered_by": decision.by}
-        )
-    return node
-
-
-def _chosen(state: State, decision: d.Chosen) -> Node:
-    node = state.existing(decision.step, decision.scope)
-    forget_waits(state, node)
-    return node
-
-
-def _time_limited(state: State, decision: d.TimeLimited) -> None:
-    state.budget_timer = decision.timer
-    state.active_since = state.at
-    set_timer(state, None, decision.timer, decision.due_s)
-
-
-def _undone(state: State, decision: d.Undone) -> None:
-    state.undoing = None
-    if decision.outcome == "passed":
-        forget(state, decision.step, decision.scope)
-        state.undone[decision.step, decision.scope] = decision.by
-
-
-def _timer_cleared(state: State, decision: d.TimerCleared) -> None:
-    if decision.timer == state.budget_timer:
-        state.budget_timer = None
-        state.spent.time_s += state.at - state.active_since
-    _, node = state.timers.pop(decision.timer, (0.0, None))
-    if node is not None:
-        node.timer = None
-
-
 def _stopping(state: State, decision: d.Stopping) -> None:
     state.stopping = decision.reason
     state.stopped_by = decision.step
@@ -439,17 +364,11 @@ def _finished(state: State, decision: d.Finished) -> None:
     state.finished = decision
 
 
-def _nothing(state: State, decision: d.AnyDecision) -> None:
-    """Decisions that only explain."""
-
-
 _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Planned: _planned,
     d.Refusal: _refusal,
     d.Asked: _asked,
-    d.Judged: _nothing,
-    d.OneShotSkip: _nothing,
-    d.FaultEvent: tell_fault,
+    d.Judged: changes_nothing,
     d.Cleared: _cleared,
     d.Skipped: _skipped,
     d.Initialising: _initialising,
@@ -462,20 +381,12 @@ _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Retrying: _retrying,
     d.TimedOut: _timed_out,
     d.Routed: _routed,
-    d.Refused: _refused,
-    d.Flagged: _flagged,
     d.Remediating: _remediating,
     d.Routing: _routing,
     d.Superseded: _superseded,
-    d.Held: _held,
-    d.Doubted: _doubted,
-    d.Answered: _answered,
-    d.Chosen: _chosen,
-    d.TimeLimited: _time_limited,
-    d.Undone: _undone,
-    d.TimerCleared: _timer_cleared,
-    d.CallStopping: _nothing,
+    d.CallStopping: changes_nothing,
     d.Stopping: _stopping,
     d.Reopened: _reopened,
     d.Finished: _finished,
+    **FAULT_DELTAS,
 }

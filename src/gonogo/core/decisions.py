@@ -1,32 +1,29 @@
 """Why: everything the core decides, as complete deltas. State is the fold of these over the records of a run.
 
-Each decision can say itself in one plain sentence (`sentence`). Commands aren't recorded: they follow from decisions.
+Here is what is decided about a step's life and about the run; what is decided about faults, budgets, people and undoing
+is in `fault_decisions.py`, and known here, too. Commands aren't recorded: they follow from decisions.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
-
 from gonogo.core.commands import Ask
+from gonogo.core.decision import About, Decision
+from gonogo.core.fault_decisions import (
+    Answered,
+    Chosen,
+    Doubted,
+    FaultEvent,
+    Flagged,
+    Held,
+    OneShotSkip,
+    Refused,
+    TimeLimited,
+    Undone,
+)
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Target
-
-
-class Decision(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
-    """Base of all decisions. Plain data without cycles, so the garbage collector needn't look."""
-
-    def sentence(self) -> str:
-        """The decision in words, without its step's name where it has one."""
-        return type(self).__name__.lower()
-
-
-class About(Decision, frozen=True):
-    """A decision about one step in one scope."""
-
-    step: str
-    scope: str = ""
 
 
 class Planned(Decision, frozen=True, tag="planned"):
@@ -227,68 +224,6 @@ class Routed(About, frozen=True, tag="routed"):
         return f"{self.trigger} sends the run to {self.target} ({self.action})"
 
 
-class Refused(About, frozen=True, tag="refused"):
-    """A budget said no. `limit` names it, `used` of `allowed` were spent; `fatal` unless the step tolerates failure.
-
-    A limit `budget.…` is the whole run's; then a step is named only where one met it.
-    """
-
-    target: str = ""
-    limit: str = ""
-    used: int | float = 0
-    allowed: int | float = 0
-    issue: Issue | None = None
-    fatal: bool = True
-
-    def sentence(self) -> str:
-        if self.limit.startswith("budget."):
-            return self.issue.message if self.issue else f"{self.limit} is used up"
-        return f"refused to run {self.target}: {self.limit} allows {self.allowed}"
-
-
-class OneShotSkip(About, frozen=True, tag="one_shot_skip"):
-    """A step tagged one_shot has run and isn't run again for `asked_by` (spec C.15 R3)."""
-
-    asked_by: str = ""
-
-    def sentence(self) -> str:
-        return f"not run again for {self.asked_by}: it is one_shot and has run"
-
-
-class FaultEvent(About, frozen=True, tag="fault"):
-    """What becomes of fault number `fault` of the run; it began with `kind`, `class` and `rule_id` at an attempt.
-
-    `event`: detected, isolated, recovery.attempted, recovery.succeeded, recovery.failed, compensated or escalated.
-    """
-
-    event: str = ""
-    fault: int = 0
-    attempt: int = 0
-    kind: str = ""
-    fault_class: str = ""
-    rule_id: str = ""
-    detail: dict[str, Any] = {}
-
-    def sentence(self) -> str:
-        told = ", ".join(f"{name}: {_listed(value)}" for name, value in self.detail.items())
-        which = f" ({self.rule_id or self.kind})" if self.event == "detected" else ""
-        return f"fault {self.fault} {self.event}{which}" + (f", {told}" if told else "")
-
-
-def _listed(value: Any) -> str:
-    return ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
-
-
-class Flagged(About, frozen=True, tag="flagged"):
-    """Something that makes the run NO-GO without failing the step (`fatal`), or is just worth saying."""
-
-    issue: Issue | None = None
-    fatal: bool = True
-
-    def sentence(self) -> str:
-        return self.issue.message if self.issue else "flagged"
-
-
 class Remediating(About, frozen=True, tag="remediating"):
     """What was routed runs first; then the step's block goes on."""
 
@@ -312,71 +247,6 @@ class Superseded(About, frozen=True, tag="superseded"):
 
     def sentence(self) -> str:
         return "superseded by a newer request"
-
-
-class Held(About, frozen=True, tag="held"):
-    """Waits for a person, with nothing running. `timer` ends the wait when there is one."""
-
-    prompt: str = ""
-    details: dict[str, Any] = {}
-    timer: int | None = None
-    due_s: float | None = None
-    default: str | None = None
-
-    def sentence(self) -> str:
-        return f"waits for a person: {self.prompt}"
-
-
-class Doubted(About, frozen=True, tag="doubted"):
-    """A mutating call whose effect nobody knows: a person must say what became of it."""
-
-    message: str = ""
-
-    def sentence(self) -> str:
-        return f"in doubt: {self.message}"
-
-
-class Answered(About, frozen=True, tag="answered"):
-    """A person's word (or a default) ended a hold or a doubt; `output` or `fault` is what the call came to."""
-
-    text: str = ""
-    by: str = ""
-    output: Any = None
-    fault: Fault | None = None
-
-    def sentence(self) -> str:
-        return f"answered by {self.by or 'a person'}"
-
-
-class Chosen(About, frozen=True, tag="chosen"):
-    """A person chose what comes after the last retry: retry, accept or fail."""
-
-    choice: str = ""
-    by: str = ""
-
-    def sentence(self) -> str:
-        return f"{self.by or 'a person'} chose: {self.choice}"
-
-
-class TimeLimited(Decision, frozen=True, tag="time_limited"):
-    """The run has until `due_s`, by `timer`, if it isn't parked before."""
-
-    timer: int
-    due_s: float
-
-    def sentence(self) -> str:
-        return f"has until {self.due_s:g} s"
-
-
-class Undone(About, frozen=True, tag="undone"):
-    """What a step did in an execution was undone by another, or wasn't: see `outcome`."""
-
-    execution: int = 0
-    by: str = ""
-    outcome: str = "passed"
-
-    def sentence(self) -> str:
-        return f"undone by {self.by}" if self.outcome == "passed" else f"not undone: {self.by} {self.outcome}"
 
 
 class TimerCleared(Decision, frozen=True, tag="timer_cleared"):
@@ -435,3 +305,10 @@ AnyDecision = (
     | Remediating | Routing | Superseded | Held | Doubted | Answered | Chosen | TimeLimited | Undone | TimerCleared
     | CallStopping | Stopping | Reopened | Finished
 )  # fmt: skip
+__all__ = [
+    "About", "Answered", "AnyDecision", "Asked", "Assuming", "CallStopping", "Chosen", "Cleared",
+    "Completed", "Decision", "Doubted", "Ended", "Expanded", "FaultEvent", "Finished", "Flagged", "Held",
+    "Initialised", "Initialising", "Judged", "OneShotSkip", "Planned", "Refusal", "Refused", "Remediating",
+    "Reopened", "Retrying", "Routed", "Routing", "Settled", "Skipped", "Started", "Stopping", "Superseded",
+    "TimeLimited", "TimedOut", "TimerCleared", "Undone",
+]  # fmt: skip
