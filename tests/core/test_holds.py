@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, plan, step
 
 from gonogo.core import decisions as d
@@ -139,3 +140,17 @@ def test_done_is_taken_at_its_word_where_a_guarantee_would_need_the_output() -> 
     steps = [step("post", effects="mutates", guarantee=["deployed"])]
     script = Script(plan(*steps), calls={"post": Unclear()}, answers={"deployed": False})
     assert script.tell(AnswerGiven(step="post", text="done")).verdict == "GO"
+
+
+@pytest.mark.parametrize("word", ["done", "failed", "again"])
+def test_semantics_7_a_step_in_doubt_that_was_asked_for_runs_again_once_it_is_cleared_up(word: str) -> None:
+    """Semantics 7: the run in doubt is superseded, whatever became of it; a call made again is the one asked for."""
+    steps = [step("a", effects="mutates"), step("b", on_success=block(goto="a")), step("z", "a")]
+    script = Script(
+        plan(*steps, max_parallelism=2), calls={"a": lambda call: Unclear() if call.call == 1 else "second"}
+    )
+    assert (script.verdict, script.node("a").requested) == ("HOLD", True)
+    script.tell(AnswerGiven(step="a", text=word))
+    assert script.started == ["a", "b", "a", "z"]
+    assert (script.node("a").output, script.verdict) == ("second", "GO")
+    assert len(script.decided(d.Superseded, "a")) == (word != "again")

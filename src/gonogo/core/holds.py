@@ -60,7 +60,10 @@ def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
     elif word == "done":
         # Nobody has its output, so nothing can be judged about it: the word of a person is what there is.
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
-        contracts.conclude(turn, node, (), ())
+        if node.requested:
+            turn.supersede(node)
+        else:
+            contracts.conclude(turn, node, (), ())
     elif word == "failed":
         fail(
             turn,
@@ -93,4 +96,7 @@ def timed_out(turn: Turn, node: Node) -> None:
 def fail(turn: Turn, node: Node, fault: Fault, by: str) -> None:
     """End a wait as a failed call."""
     turn.decide(d.Answered(node.step, node.scope, "failed", by, fault=fault))
-    contracts.check(turn, node)
+    if node.requested:
+        turn.supersede(node)
+    else:
+        contracts.check(turn, node)

@@ -147,7 +147,7 @@ def _answers(turn: Turn, node: Node, answers: list[tuple[Ask, Result]]) -> None:
         _assume_judged(turn, node, asks, results)
     elif node.status == life.CHECKING:
         if node.requested:
-            _supersede(turn, node)
+            turn.supersede(node)
         else:
             contracts.conclude(turn, node, asks, results)
             _route(turn, node)
@@ -186,7 +186,7 @@ def _expression_issue(node: Node, construct: str, result: Result) -> Any:
 def _assume_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result]) -> None:
     answers = [contracts.judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
     if node.requested or is_superseded(turn.state, node.step, node.scope):
-        _supersede(turn, node)
+        turn.supersede(node)
     elif all(answers) and not calls_left(turn.state):
         spending.breach_of_calls(turn)
     elif all(answers):
@@ -208,7 +208,7 @@ def _returned(turn: Turn, event: e.CallDone | e.CallFailed) -> None:
     if _in_doubt(turn, node, event):
         holds.doubt(turn, node, _doubt(event))
     elif node.requested:
-        _supersede(turn, node)
+        turn.supersede(node)
     else:
         contracts.check(turn, node)
         _route(turn, node)
@@ -233,17 +233,12 @@ def _route(turn: Turn, node: Node) -> None:
         routing.begin(turn, node, contracts.trigger_of(node))
 
 
-def _supersede(turn: Turn, node: Node) -> None:
-    turn.decide(d.Superseded(node.step, node.scope))
-    turn.routed.append((node.step, node.scope))
-
-
 def _parked(turn: Turn, event: e.CallParked) -> None:
     node = turn.state.returned
     if node is None or node.status != life.RUNNING:
         return
     if node.requested:
-        _supersede(turn, node)  # nobody need answer for a run that doesn't count
+        turn.supersede(node)  # nobody need answer for a run that doesn't count
     else:
         holds.hold(turn, node, event)
 

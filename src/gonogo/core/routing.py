@@ -333,8 +333,7 @@ def goto(turn: Turn, node: Node, target: str, event: str | None) -> None:
 def end(turn: Turn, node: Node, *, went: bool = False) -> None:
     """A block has spoken. A node that is to run again stays open; anything else is complete or settled."""
     if node.requested:
-        turn.decide(d.Superseded(node.step, node.scope))
-        turn.routed.append((node.step, node.scope))
+        turn.supersede(node)
     elif node.trigger == "on_finish":
         again = bool(node.waits_for) and not went
         end_group(turn, node)

@@ -141,6 +141,11 @@ class Turn:
         """The command behind a decision that waits."""
         self.commands.append(SetTimer(timer, due_s))
 
+    def supersede(self, node: Node) -> None:
+        """A run that doesn't count, since the step was asked to run again meanwhile: it is looked at anew."""
+        self.decide(d.Superseded(node.step, node.scope))
+        self.routed.append((node.step, node.scope))
+
     def clear_timer(self, node: Node) -> None:
         """Give up a wait."""
         if node.timer is not None:
