@@ -290,6 +290,24 @@ def test_a_call_that_would_pass_the_runs_budget_is_not_made(go: Go, runs: Runs) 
     assert app.view_run(result.run_id, app.Options(runs=runs))[0].state.spent.tokens == 80
 
 
+def test_semantics_20_what_undoes_may_call_though_the_budget_is_used_up(runs: Runs) -> None:
+    """Semantics 20: it has a reserve of its own, at the gate as in the core."""
+    text = """
+    version: "1.0"
+    budget: {tokens: 50}
+    steps:
+      a: {type: spend, mutates: true, compensate: undo}
+      b: {type: spend, depends_on: a}
+      undo: {type: spend, mutates: true}
+    """
+    table = built_in([SPEND])
+    result = app.start_run(app.loads(text, table=table), app.Start(), app.Options(runs=runs, table=table))
+    assert [type(event).__name__ for event in called(runs, result)] == ["CallDone", "CallFailed", "CallDone"]
+    view = app.view_run(result.run_id, app.Options(runs=runs))[0]
+    assert [(one.step, one.outcome) for one in view.undone] == [("a", "passed")]
+    assert view.state.spent.tokens == 80
+
+
 def test_a_child_spends_from_the_budget_of_the_run_above(runs: Runs, tmp_path: Path) -> None:
     """Side by side, too: the purse is one."""
     child = 'version: "1.0"\nid: child\nsteps: {x: {type: spend, tokens: 40}}\n'

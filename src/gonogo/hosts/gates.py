@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from gonogo.core.budgets import has_a_reserve
 from gonogo.core.commands import StartCall
 from gonogo.core.plan import Plan, Step
 from gonogo.core.state import State
@@ -119,9 +120,12 @@ class Gates:
         return gate
 
     def purse(self) -> Purse | None:
-        """What is left of the run's budget of tokens and money, within that of the run above; None without budgets."""
+        """What is left of the run's budget of tokens and money, within that of the run above; None without budgets.
+
+        What tidies up after a stop, and what undoes things, has a reserve of its own (semantics.md 20).
+        """
         budget, spent = self._state.graph.plan.budget, self._state.spent
-        if budget.tokens is None and budget.money is None:
+        if (budget.tokens is None and budget.money is None) or has_a_reserve(self._state):
             return self._around.purse
         if self._purse is None:
             from gonogo.gate.budgets import Purse
