@@ -246,3 +246,30 @@ def test_a_program_can_try_a_workflow_out() -> None:
     tried = gonogo.loads(text).run(runs=MemoryRuns(), safe_mode=True)
     assert (tried.verdict, tried.output("a")["safe_mode"]) == ("GO", True)
     assert not Path("made").exists()
+
+
+GIVES_UP = """version: "1.0"
+steps:
+  a: {type: command, exec: exit 1, on_fail: {retry: {max: 1, exhausted: hold}}}
+"""
+
+
+def test_a_choice_takes_its_own_words_only() -> None:
+    """Another word is refused with those that it takes, and is not kept for later."""
+    runs = MemoryRuns()
+    held = gonogo.loads(GIVES_UP).run(runs=runs)
+    with pytest.raises(UsageError, match="'maybe'") as refused:
+        gonogo.answer(held.run_id, "a", "maybe", runs=runs)
+    assert refused.value.advice == "it takes retry, accept or fail"
+    gone_on = gonogo.answer(held.run_id, "a", " Accept ", runs=runs)
+    assert gone_on is not None
+    assert gone_on.verdict == "GO"
+
+
+def test_what_a_program_hands_over_is_checked_before_anything_runs() -> None:
+    """A GonogoError, not one of Python's."""
+    workflow = gonogo.loads('version: "1.0"\ninputs: {n: {type: number}}\nsteps: {a: {type: noop}}\n')
+    with pytest.raises(UsageError, match="n: expected plain data, found object"):
+        workflow.run(inputs={"n": object()}, runs=MemoryRuns())
+    with pytest.raises(UsageError, match="event is a mapping"):
+        workflow.run(inputs={"n": 1}, event="manual", runs=MemoryRuns())  # type: ignore[arg-type]

@@ -586,3 +586,21 @@ def test_lists_that_wait_for_each_others_end_are_refused(refuse: Any) -> None:
         """
     )
     assert [problem.code for problem in problems if problem.severity == "error"] == ["on_finish.cycle"]
+
+
+def test_each_cycle_is_told(refuse: Any) -> None:
+    """Every mistake at once."""
+    pairs = {"a": "b", "b": "a", "c": "c", "d": "c"}
+    lines = "".join(f"  {name}: {{type: noop, depends_on: {on}}}\n" for name, on in pairs.items())
+    found = refuse(f"steps:\n{lines}")
+    assert [problem.message.rsplit(": ")[-1] for problem in found] == ["a -> b -> a", "c -> c"]
+
+
+@pytest.mark.parametrize(
+    "step", ["{type: log, message: '{{ inputs.numbr }}'}", "{type: noop, if: inputs.numbr > 1}"]
+)
+def test_an_input_that_is_read_must_be_declared(load_text: Any, step: str) -> None:
+    """Where a file declares inputs, others are refused from outside: they are never there."""
+    [problem] = load_text(f"inputs: {{number: {{type: number}}}}\nsteps: {{a: {step}}}").problems
+    assert (problem.code, problem.suggestion) == ("reference.unknown_input", "did you mean number?")
+    assert load_text(f"steps: {{a: {step}}}").problems == ()

@@ -121,3 +121,66 @@ def test_what_templates_read_must_be_ordered_too(warn: Any) -> None:
     text = "steps: {a: {type: log, message: '{{ outputs.b.x }} {{ outputs.zz }}'}, b: {type: noop}}"
     found = [problem.code for problem in warn(text)]
     assert found == ["reference.unordered", "reference.unknown_output"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "name", "advice"),
+    [
+        ("github.sha", "github", "event"),
+        ("secrets.TOKEN", "secrets", "${{ env.NAME }}"),
+        ("steps.a.outputs.x", "steps", "outputs.NAME"),
+        ("outptus.a", "outptus", "did you mean outputs?"),
+        ("zebra", "zebra", "outputs.NAME"),
+    ],
+)
+@pytest.mark.parametrize("key", ["message: '{}'", "message: x, env: {{A: '{}'}}"])
+def test_a_name_that_nothing_has_is_warned_of(
+    load_text: Any, key: str, tag: str, name: str, advice: str
+) -> None:
+    """It renders as nothing (B.3), which would be seen only in what comes of it; also in variables."""
+    written = key.format("x{{ " + tag + " }}")
+    [problem] = load_text(f"steps: {{a: {{type: log, {written}}}}}").problems
+    assert (problem.severity, problem.code) == ("warning", "template.name")
+    assert repr(name) in problem.message
+    assert advice in problem.suggestion
+    assert problem.source[problem.place.column - 1 :].startswith(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for f in files %}{{ f.name }} {{ forloop.index }}{% endfor %}",
+        "{% assign t = pr.title %}{{ t }}{% capture c %}x{% endcapture %}{{ c }}",
+        "${{ env.TOKEN }} {{ env.A }} {{ now }} {{ args.x }} {{ nil }} {{ 'x' }} {{ item }}",
+    ],
+)
+def test_names_that_are_there_are_not_warned_of(load_text: Any, text: str) -> None:
+    """Those of the template itself, and those of every scope."""
+    assert load_text(f"steps:\n  a:\n    type: log\n    message: |\n      {text}\n").problems == ()
+
+
+def test_a_name_that_nothing_has_is_refused_under_strict(refuse: Any) -> None:
+    """`safety: strict` turns warnings into errors."""
+    found = refuse('safety: strict\nsteps: {a: {type: log, message: "{{ github.sha }}"}}')
+    assert "template.name" in {problem.code for problem in found}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "steps: {a: {type: command, exec: x, env: {A: '{{ pr.title | nofilter }}'}}}",
+        "steps: {a: {type: command, exec: x, env: {A: '{{ pr.title'}}}",
+        "env: {A: '{{ pr.title | nofilter }}'}\nsteps: {a: {type: noop}}",
+    ],
+)
+def test_templates_in_variables_are_checked_too(refuse: Any, text: str) -> None:
+    """An unknown filter or a syntax error is found before anything runs, in a step's `env` and in the file's."""
+    (problem,) = refuse(text)
+    assert problem.code == "template.syntax"
+    assert problem.path.endswith("env.A")
+
+
+def test_a_step_that_a_variable_reads_must_be_there(load_text: Any) -> None:
+    """As in any other template."""
+    [problem] = load_text("steps: {a: {type: noop, env: {A: '{{ outputs.b }}'}}}").problems
+    assert problem.code == "reference.unknown_output"

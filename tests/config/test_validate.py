@@ -73,7 +73,7 @@ def test_a_type_of_a_later_version_is_not_called_unknown(refuse: Any) -> None:
 
 def test_a_step_without_a_type_gets_a_guess(refuse: Any) -> None:
     """A.4: the default type is ai."""
-    assert one(refuse(f"{HEAD}  a: {{exec: ls}}\n"), "type.missing").suggestion == "type: command"
+    assert one(refuse(f"{HEAD}  a: {{exec: ls}}\n"), "type.missing").suggestion == "add type: command"
 
 
 def test_all_problems_are_listed_in_one_go(refuse: Any) -> None:
@@ -124,7 +124,7 @@ def test_YML_1_yes_is_no_boolean_and_true_is_suggested(refuse: Any) -> None:
     """YML-1: a type error that suggests `true`."""
     problem = one(refuse(f"{HEAD}  a: {{type: noop, continue_on_failure: yes}}\n"), "value.type")
     assert problem.message == "expected true or false, found the text 'yes'"
-    assert problem.suggestion == "true"
+    assert problem.suggestion == "write true"
 
 
 def test_YML_1_words_stay_as_written(load_text: Any) -> None:
@@ -302,7 +302,7 @@ def test_a_providers_own_keys_are_checked_with_their_places(refuse: Any) -> None
 def test_a_providers_types_are_strict(refuse: Any) -> None:
     """`include_metadata: yes` is text."""
     problem = one(refuse(f"{HEAD}  a: {{type: log, message: x, include_metadata: yes}}\n"), "value.type")
-    assert problem.suggestion == "true"
+    assert problem.suggestion == "write true"
 
 
 class Counted(Struct, frozen=True, forbid_unknown_fields=True):
@@ -365,3 +365,37 @@ def test_a_tag_or_number_that_cannot_be_read_hides_no_other_problem(refuse: Any)
     """Told beside the rest."""
     text = f"{HEAD}  a: {{type: noop, group: !mine g, retries: 3}}\n  b: {{type: noop, x-n: .inf}}\n"
     assert [problem.code for problem in refuse(text)] == ["yaml.tag", "key.unknown", "yaml.value"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "suggestion"),
+    [
+        ("type: command, exec: 5", 'write "5"'),
+        ("type: noop, tags: fast", "write [fast]"),
+        ("type: noop, max_runs: '3'", "write 3"),
+        ("run: make", "write exec: in place of run:, and add type: command"),
+        ("type: noop, goto: b", "it belongs under on_fail: or on_success:"),
+    ],
+)
+def test_advice_says_what_to_do_with_the_words_it_gives(refuse: Any, keys: str, suggestion: str) -> None:
+    """A value alone leaves open whether it is what was found or what is to be written."""
+    (problem,) = refuse(f"{HEAD}  a: {{{keys}}}\n")
+    assert problem.suggestion == suggestion
+
+
+def test_steps_that_are_a_list_are_told_to_be_a_map(refuse: Any) -> None:
+    """Other systems have lists of steps."""
+    problem = one(refuse("version: '1.0'\nsteps:\n  - {name: a, run: ls}\n"), "value.type")
+    assert "NAME: {type: command" in problem.suggestion
+
+
+@pytest.mark.parametrize("given", ["3", "string", "[a]"])
+def test_an_input_that_is_no_mapping_is_told_by_its_name(refuse: Any, given: str) -> None:
+    """Not by a key that the author never wrote."""
+    (problem,) = refuse(f"version: '1.0'\ninputs: {{n: {given}}}\nsteps: {{a: {{type: noop}}}}\n")
+    assert "'n' needs a mapping" in problem.message
+
+
+def test_an_input_with_nothing_behind_its_name_takes_anything(load_text: Any) -> None:
+    """`inputs: {n: }`."""
+    assert load_text("inputs:\n  n:\nsteps: {a: {type: noop}}\n").plan.inputs["n"]["required"] is True

@@ -236,3 +236,20 @@ def test_any_text_is_read_or_refused(data: str | bytes) -> None:
     """Nothing but ConfigError is raised."""
     with suppress(ConfigError):
         read(data)
+
+
+def test_a_template_without_quotes_is_told_to_be_quoted() -> None:
+    """`{{` begins a mapping within a mapping in YAML."""
+    with pytest.raises(ConfigError) as refused:
+        parse("steps:\n  a:\n    message: {{ outputs.a }}\n", "f")
+    [problem] = refused.value.problems
+    assert "quotes" in problem.suggestion
+
+
+def test_a_colon_within_a_text_is_told_to_be_quoted() -> None:
+    """Not in the words of the YAML library."""
+    with pytest.raises(ConfigError) as refused:
+        parse("message: hello: world\n", "f")
+    [problem] = refused.value.problems
+    assert "colon" in problem.message
+    assert "quotes" in problem.suggestion

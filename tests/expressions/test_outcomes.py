@@ -73,3 +73,13 @@ def test_of_two_complaints_the_one_that_got_further_is_told() -> None:
 def test_no_memory_to_compile_with_says_nothing_about_the_text() -> None:
     """It is not a syntax error, so it isn't remembered as one."""
     assert syntax_failure("null\n\x01null\n", "a", PLAIN).kind == "memory"
+
+
+def test_an_expression_that_ends_too_early_is_told_without_the_wrapper() -> None:
+    """The bracket that the engine stumbles over isn't the author's; one that is stays in the message."""
+    early = "SyntaxError: unexpected token in expression: ']'\n    at <input>:3:1\n"
+    assert syntax_failure(f"{early}\x01{early}", "output >", PLAIN) == Failure(
+        "syntax", "SyntaxError: the expression ends too early", 1, 9
+    )
+    within = "SyntaxError: unexpected token in expression: ']'\n    at <input>:2:3\n"
+    assert "']'" in syntax_failure(f"{within}\x01{within}", "1+] + 2", PLAIN).message

@@ -9,6 +9,8 @@ from gonogo.app.running import blocking, go_on_async
 from gonogo.core import lifecycle
 from gonogo.core.decisions import Finished
 from gonogo.core.events import AnswerGiven, CancelAsked, RunStarted
+from gonogo.core.exhaustion import CHOICES, is_choice
+from gonogo.core.holds import WORDS as IN_DOUBT_WORDS
 from gonogo.core.state import State
 from gonogo.errors import RunLocked, UsageError
 from gonogo.hosts.base import RunResult
@@ -26,7 +28,7 @@ def answer_run(
     A step that waits for a child run takes the answer to where the child waits; `child.step` names a step of it.
 
     Raises:
-        UsageError: the step waits for nothing, or the run is over.
+        UsageError: the step waits for nothing or takes other words, or the run is over.
         JournalError, RunLocked, SandboxError, Bug: as `resume_run`.
     """
     return blocking(lambda: answer_run_async(run_id, step, text, scope=scope, by=by, options=options))
@@ -41,6 +43,7 @@ async def answer_run_async(
     options = options or Options()
     runs = runs_in(options)
     target_id, step, scope = _waiting_place(runs, run_id, step, scope)
+    _refuse_other_words(state_of(runs.records(target_id)), step, scope, text)
     request = AnswerGiven(step=step, text=clean(text), scope=scope, by=by)
     return await _ask_of(runs, target_id, request, options)
 
@@ -109,6 +112,18 @@ def _waiting_place(
     if not name:
         raise UsageError(f"several steps of {child} wait", advice=f"name one: {outer}.STEP, of {waiting}")
     return _waiting_place(runs, child, name, inner_scope, seen)
+
+
+def _refuse_other_words(state: State, step: str, scope: str, text: str) -> None:
+    """A choice and a call in doubt take certain words; others would be kept, and change nothing."""
+    node = state.nodes[step][scope]
+    words = CHOICES if is_choice(node) else IN_DOUBT_WORDS if node.status == lifecycle.IN_DOUBT else ()
+    if words and text.strip().lower() not in words:
+        place = f"{step}@{scope}" if scope else step
+        raise UsageError(
+            f"{place} can't be answered with {text[:80]!r}",
+            advice=f"it takes {', '.join(words[:-1])} or {words[-1]}",
+        )
 
 
 def _waits_for_nothing(state: State, step: str) -> UsageError:

@@ -14,7 +14,7 @@ from gonogo.app import loading, requests, running
 from gonogo.app.options import RUNS_DIR, Options, Start
 from gonogo.app.parts import built_in_table
 from gonogo.core.plan import Plan
-from gonogo.errors import Problem
+from gonogo.errors import Problem, UsageError
 from gonogo.hosts.base import Asker, RunResult, Sink, nobody
 from gonogo.journal.store import Runs
 
@@ -84,6 +84,10 @@ class Workflow:
         safe_mode: bool = False,
     ) -> RunResult:
         """As `run`, in an event loop that is running. When its task is cancelled the run is cancelled in good order."""
+        if event is not None and not isinstance(event, Mapping):
+            raise UsageError(
+                f"event is a mapping, not {type(event).__name__}", advice="write it as {'name': 'pr_opened'}"
+            )
         start = Start(event, context or {}, inputs or {}, requested=steps, safe_mode=safe_mode)
         options = Options(runs=runs, env=env or {}, ask=ask, sinks=sinks, table=self.table)
         return await running.start_run_async(self.plan, start, options)

@@ -105,7 +105,8 @@ def _check_complete(root: Mapping, notes: Collector) -> None:
     if steps is None:
         notes.error("key.missing", "the key 'steps' is missing: there is nothing to run", (), "add steps:")
     elif not isinstance(steps, Mapping) or not steps.entries:
-        notes.error("value.type", "expected a mapping of at least one step by name", ("steps",))
+        advice = "write each step's name as a key, with the step's own keys below it: NAME: {type: command, exec: …}"
+        notes.error("value.type", "expected a mapping of at least one step by name", ("steps",), advice)
 
 
 def _plan(
@@ -192,6 +193,13 @@ def _outputs(
     return tuple(made)
 
 
+def _check_env(expressions: Expressions, notes: Collector) -> None:
+    """Templates in the variables of all steps, which the host renders before each call."""
+    node = find(notes.root, ("env",))
+    for at, reading in templates.check_field(node, ("env",), notes) if node is not None else ():
+        expressions.uses.append((Use(at, None, templates.TEMPLATE), reading))
+
+
 def _check_together(
     plan: Plan,
     made: order.Order,
@@ -202,9 +210,10 @@ def _check_together(
     notes: Collector,
 ) -> None:
     """What can be said only when all steps are known."""
+    _check_env(expressions, notes)
     complete = len(drafts) == len(names)
     order.check_cycles(made, notes)
-    if made.ring is None and complete:
+    if not made.rings and complete:
         order.check_lists(plan, notes)
         check_compensation(plan, notes)
     if complete:  # a step that couldn't be read would be reported as missing, again and again

@@ -82,7 +82,7 @@ def _check_name(name: str, notes: Collector) -> None:
         notes.add_key("error", "step.name", f"a step's name has at most {NAME_CHARS_MAX} characters", path)
     elif wrong := [sign for sign in name if not sign.isprintable() or _NAME_FORBIDDEN.match(sign)]:
         better = "".join("-" if sign in wrong else sign for sign in name)
-        notes.add_key("error", "step.name", f"a step's name can't hold {wrong[0]!r}", path, better)
+        notes.add_key("error", "step.name", f"a step's name can't hold {wrong[0]!r}", path, f"write {better}")
 
 
 def _read(entry: Entry, node: Mapping, providers: Providers, notes: Collector) -> Draft | None:
@@ -115,14 +115,15 @@ def _provider(
     guess = _type_by_keys(node)
     if given is None and guess is not None and "prompt" not in node.entries:
         message = "a step without a type is of type ai, and that has a prompt"
-        notes.add_key("error", "type.missing", message, path, f"type: {guess}")
+        advice = "write exec: in place of run:, and " if "run" in node.entries else ""
+        notes.add_key("error", "type.missing", message, path, f"{advice}add type: {guess}")
         return None
     try:
         return providers.get(kind)
     except KeyError as unknown:
         near = getattr(unknown, "nearest", None)
         if given is None:
-            suggestion = f"type: {guess}" if guess else None
+            suggestion = f"add type: {guess}" if guess else None
             message = "a step without a type is of type ai, which isn't available in this version"
             notes.add_key("error", "type.missing", message, path, suggestion)
         elif getattr(unknown, "planned", False):
@@ -138,6 +139,7 @@ def _provider(
 def _type_by_keys(node: Mapping) -> str | None:
     by_key = {
         "exec": "command",
+        "run": "command",
         "content": "script",
         "operation": "memory",
         "url": "http_client",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -29,6 +30,8 @@ from gonogo.expressions.results import Failure
 
 CompileExpressions = Callable[[Sequence[tuple[str, Kind]]], Sequence[Failure | None]]
 TEMPLATE = "template"
+
+_OPERATORS = MappingProxyType({"not": "write ! for not", "and": "write && for and", "or": "write || for or"})
 
 _ENV_ALONE = re.compile(r"""\s*!?\s*env(?:\.([A-Za-z_]\w*)|\[\s*["'](\w+)["']\s*\])\s*;?\s*""")
 _NO_WORDS = frozenset(("false", "0", "no", "off", "n"))
@@ -94,7 +97,8 @@ class Expressions:
                 continue
             line, column = locate(source, name)
             near = nearest(name, sorted(KNOWN_NAMES | HELPERS | also))
-            hint = f"did you mean {near}?" if near else "outputs of steps are read as outputs.NAME"
+            guess = f"did you mean {near}?" if near else "outputs of steps are read as outputs.NAME"
+            hint = _OPERATORS.get(name, guess)
             self._report("expression.name", f"unknown name {shown(name)}", use, line, column, hint)
 
     def _report(

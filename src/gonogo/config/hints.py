@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gonogo.config.collect import Collector
+from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use, env_read_alone, looks_false
 from gonogo.config.nodes import Scalar, walk
@@ -28,7 +28,10 @@ def give(
     plan: Plan, drafts: dict[str, Draft], expressions: Expressions, document: Document, notes: Collector
 ) -> None:
     """Look at every condition once, and at what the file leaves out."""
+    inputs = frozenset(noun.name for noun in document.inputs)
     for use, reading in expressions.uses:
+        if inputs:
+            _unknown_inputs(use, reading, inputs, notes)
         if use.construct in _CONDITIONS:
             _env_alone(use, drafts, document, notes)
         if use.construct == "assume":
@@ -41,6 +44,17 @@ def give(
     for draft in drafts.values():
         _looks_mutating(draft, plan.steps[draft.name].effects, notes)
     _fallible_without_block(drafts, document, notes)
+
+
+def _unknown_inputs(use: Use, reading: Reading, inputs: frozenset[str], notes: Collector) -> None:
+    """What a file that declares inputs doesn't declare is refused from outside, so it is never there."""
+    read = (str(path[1]) for path in reading.paths if len(path) > 1 and path[0] == "inputs")
+    for name in dict.fromkeys(read):
+        if name in inputs or notes.only_counted():
+            continue
+        near = nearest(name, sorted(inputs))
+        advice = f"did you mean {near}?" if near else "add it to inputs:"
+        notes.warn("reference.unknown_input", f"there is no input {shown(name)}", use.path, advice)
 
 
 def _cumulative(use: Use, reading: Reading, notes: Collector) -> None:

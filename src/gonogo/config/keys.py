@@ -114,6 +114,9 @@ def _places(key: str, noun: str) -> str | None:
     ]
     if not places:
         return None
+    above = [place for place in places[:2] if place not in (TOP, STEP)]
+    if len(above) == 2:
+        return f"it belongs under {above[0]}: or {above[1]}:"
     return "it " + " or ".join(_belongs(place) for place in places[:2])
 
 

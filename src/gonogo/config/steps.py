@@ -39,6 +39,7 @@ class StepCompiler:
         criticality, origin = criticality_of(draft, effects, self._actions.workflows)
         check_criticality(draft, criticality, origin, self._notes)
         self._check_own_keys(draft)
+        self._check_env(draft)
         self._check_reused_session(draft)
         engine = draft.engine
         condition, always = self._if(draft)
@@ -220,6 +221,14 @@ class StepCompiler:
             workflow_exists(workflow, (*draft.path, "workflow"), self._actions.workflows, self._notes)
         if provider.name == "workflow":
             check_child(draft, self._actions.workflows, self._notes)
+
+    def _check_env(self, draft: Draft) -> None:
+        """Templates in the step's variables, which the host renders before the call."""
+        node = draft.node.get("env")
+        if node is None or not draft.engine.env:
+            return
+        for at, reading in templates.check_field(node, (*draft.path, "env"), self._notes):
+            self._expressions.uses.append((Use(at, draft.name, templates.TEMPLATE), reading))
 
     def _check_reused_session(self, draft: Draft) -> None:
         """`reuse_ai_session` does nothing here, but a name that is no step is wrong all the same (A.4)."""

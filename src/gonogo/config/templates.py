@@ -5,12 +5,13 @@ The template engine is slow to import, so it is asked only about texts that hold
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
-from gonogo.config.collect import Collector, shown
+from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.nodes import Node, Scalar, texts
 from gonogo.config.position import place_within
-from gonogo.expressions.analyse import Reading
+from gonogo.expressions.analyse import KNOWN_NAMES, Reading
 
 TEMPLATE = "template"
 TEMPLATE_CHARS_MAX = 256 * 1024
@@ -18,6 +19,17 @@ TEMPLATE_CHARS_MAX = 256 * 1024
 # Fields whose text a shell reads. Everything else is passed on as data.
 SHELL_FIELDS = {"command": frozenset(("exec",))}
 
+
+# Contexts of other systems, and where the same is here.
+_ELSEWHERE = MappingProxyType(
+    {
+        "secrets": "write ${{ env.NAME }}, which names a variable of the environment",
+        "steps": "outputs of steps are read as outputs.NAME",
+        "needs": "outputs of steps are read as outputs.NAME",
+        "github": "what happened is in event, pr, branch and env",
+        "vars": "variables are read as env.NAME",
+    }
+)
 
 Where = tuple[str | int, ...]
 
@@ -52,7 +64,28 @@ def check_text(scalar: Scalar, path: tuple[str | int, ...], notes: Collector) ->
             continue
         place = place_within(scalar, problem.line, problem.column)
         notes.add_place("error", "template.syntax", problem.message, place, scalar.source, path)
-    return None if problems else template.names(scalar.text)
+    if problems:
+        return None
+    reading = template.names(scalar.text)
+    _warn_of_unknown(reading, scalar, path, notes)
+    return reading
+
+
+def _warn_of_unknown(reading: Reading, scalar: Scalar, path: Where, notes: Collector) -> None:
+    """A template may read a name that nothing has: it renders as nothing (B.3), which is seldom meant."""
+    for name in reading.names:
+        if name in KNOWN_NAMES or notes.only_counted():
+            continue
+        near = nearest(name, sorted(KNOWN_NAMES))
+        advice = _ELSEWHERE.get(name) or (
+            f"did you mean {near}?" if near else "outputs of steps are read as outputs.NAME"
+        )
+        offset = max(scalar.text.find(name), 0)
+        before = scalar.text[:offset]
+        place = place_within(scalar, before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+        message = f"unknown name {shown(name)}: it renders as nothing"
+        severity = "error" if notes.strict else "warning"
+        notes.add_place(severity, "template.name", message, place, scalar.source, path, advice)
 
 
 def refuse_unescaped(node: Node, path: tuple[str | int, ...], notes: Collector) -> None:

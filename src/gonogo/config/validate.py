@@ -91,18 +91,18 @@ def _instead(expected: str, value: Any) -> str | None:
     """What to write instead of a value of the wrong type, where that is plain."""
     if expected == "true or false":
         word = str(value).lower()
-        return "true" if word in _TRUE_WORDS else "false" if word in _FALSE_WORDS else None
+        return "write true" if word in _TRUE_WORDS else "write false" if word in _FALSE_WORDS else None
     if expected == "text" and isinstance(value, (bool, int, float)):
-        return f'"{str(value).lower() if isinstance(value, bool) else value}"'
+        return f'write "{str(value).lower() if isinstance(value, bool) else value}"'
     if expected == "a list" and isinstance(value, str) and len(value) < 40:
-        return f"[{value}]"
+        return f"write [{value}]"
     if (
         expected == "a whole number"
         and isinstance(value, str)
         and value.strip().isdecimal()
         and len(value) < 20
     ):
-        return value.strip()
+        return f"write {value.strip()}"
     return None
 
 

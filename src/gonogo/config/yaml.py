@@ -108,6 +108,9 @@ def _syntax_problem(error: YAMLError, source: Source) -> Problem:
     suggestion = None
     if text is not None and text.lstrip(" ").startswith("\t"):
         said, suggestion = "a tab can't indent YAML", "indent with spaces"
+    elif "mapping values are not allowed" in said:
+        said = "a colon with a space behind it begins a value, which can't begin here"
+        suggestion = "put the text in quotes, or look at how the lines above are indented"
     message = f"{context}, {said}" if context and suggestion is None else said
     code = "yaml.syntax"
     if "maximum nesting depth" in said:  # the C parser has a limit of its own for brackets
@@ -157,8 +160,8 @@ class _Composer:
         text = self.source.line(line)
         self.problems.append(Problem(code, message, place=place, source=text, suggestion=suggestion))
 
-    def _stop(self, code: str, message: str, event: Any) -> None:
-        self._problem(code, message, event)
+    def _stop(self, code: str, message: str, event: Any, suggestion: str | None = None) -> None:
+        self._problem(code, message, event, suggestion)
         raise _StopReading
 
     def _count(self, nodes: int, event: Any) -> None:
@@ -268,7 +271,9 @@ class _Composer:
         if kind is ScalarEvent:
             node = self._anchored(event, self._scalar(event))
         if not isinstance(node, Scalar):
-            self._stop("yaml.key", "a key must be text, not a list or a mapping", event)
+            braces = self.source.line(event.start_mark.line + 1)
+            quote = 'put the text in quotes: "{{ … }}"' if braces is not None and "{{" in braces else None
+            self._stop("yaml.key", "a key must be text, not a list or a mapping", event, quote)
         assert isinstance(node, Scalar)
         if len(node.text) > KEY_CHARS_MAX:
             self._problem("yaml.key", f"a key of {len(node.text)} characters; at most {KEY_CHARS_MAX}", event)

@@ -188,7 +188,11 @@ class Retrying(About, frozen=True, tag="retrying"):
     due_s: float = 0.0
 
     def sentence(self) -> str:
-        return f"retry {self.retry} in {self.delay_s:g} s"
+        return (
+            f"retry {self.retry} in {round(self.delay_s, 3):g} s"
+            if self.delay_s
+            else f"retry {self.retry} at once"
+        )
 
 
 class TimedOut(About, frozen=True, tag="timer_done"):

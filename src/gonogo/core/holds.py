@@ -10,6 +10,9 @@ from gonogo.core.faults import Fault
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn
 
+WORDS = ("done", "again", "failed")
+"""What a person may say of a call in doubt."""
+
 
 def hold(turn: Turn, node: Node, event: CallParked) -> None:
     """Park a step; its slot is free meanwhile. A run that stops doesn't wait (semantics.md 4)."""

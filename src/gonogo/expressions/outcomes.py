@@ -19,6 +19,8 @@ MEMORY = "the expression used up its memory; make it build less"
 _PLACE = re.compile(r"<input>:(\d{1,9}):(\d{1,9})")
 _CHAIN = re.compile(r"[\w$]+(?:\??\.[\w$]+|\[(?:\d+|'[^'\n]*'|\"[^\"\n]*\")\])*")
 _CHAIN_SHOWN_MAX = 60
+_TOO_EARLY = re.compile(r"SyntaxError: unexpected token in expression: '[\])]'$")
+"""What closes the wrapper came where the text should have gone on."""
 _UNREADABLE = re.compile(r"cannot read property '.*' of (undefined|null)$")
 
 
@@ -92,9 +94,17 @@ def _complaint(kind: str, text: str, source: str, shape: Shape) -> Failure:
 
 def _failure(kind: str, message: str, stack: str, source: str, shape: Shape) -> Failure:
     line, column = _place(stack, source, shape)
+    if _TOO_EARLY.match(message) and (line, column) >= _end(source):
+        message = "SyntaxError: the expression ends too early"
     if line is not None and column is not None and _UNREADABLE.search(message):
         message += _shown(source, line, column)
     return Failure(kind, message or "the expression failed", line, column)
+
+
+def _end(source: str) -> tuple[int, int]:
+    """Line and column of the first character behind all that isn't blank."""
+    lines = source.rstrip().split("\n")
+    return len(lines), len(lines[-1]) + 1
 
 
 def _shown(source: str, line: int, column: int) -> str:

@@ -101,8 +101,9 @@ class RunResult(Struct, frozen=True):
     """How a run stands after its host let go of it.
 
     `verdict`: GO, NO-GO or HOLD. `because`: what made it NO-GO. `waiting`: places (`step` or `step@scope`) that wait
-    for a person. `outputs`: the declared outputs, else each step's output by name. `fault`: the first failure that
-    counts. `notes`: warnings about the journal or the outputs. `state` is the core's own; read it, don't change it.
+    for a person. `outputs`: what the file declares as outputs, None where it declares none. `fault`: the first
+    failure that counts. `notes`: warnings about the journal or the outputs. `state` is the core's own; read it, don't
+    change it.
     """
 
     run_id: str

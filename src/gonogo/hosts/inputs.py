@@ -23,13 +23,19 @@ def checked(plan: Plan, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple
         if name in given:
             inputs[name] = given[name]
             if declared.get("schema"):
-                found = schemas.errors(name, declared["schema"], given[name])
-                wrong.extend(f"{name}: {error}" for error in found[:3])
+                wrong.extend(f"{name}: {error}" for error in _errors(schemas, name, declared, given[name]))
         elif "default" in declared:
             inputs[name] = declared["default"]
         elif declared.get("required", True):
             wrong.append(f"{name}: expected a value, the workflow needs it")
     return inputs, tuple(wrong)
+
+
+def _errors(schemas: Schemas, name: str, declared: Mapping[str, Any], value: Any) -> tuple[str, ...]:
+    try:
+        return tuple(schemas.errors(name, declared["schema"], value)[:3])
+    except ValueError:  # a program may hand over any object
+        return (f"expected plain data, found {type(value).__name__}",)
 
 
 def _unknown(name: str, plan: Plan) -> str:

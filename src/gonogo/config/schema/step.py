@@ -51,7 +51,10 @@ class Step(Noun, frozen=True, kw_only=True):
     type: Annotated[str, Meta(description="What the step does; `gonogo providers` lists the types.")] = "ai"
     description: Annotated[str | None, Meta(description="For people.")] = None
     on: Annotated[list[Event] | None, Meta(description="Events it runs for; any when left out.")] = None
-    tags: Annotated[list[Tag], Meta(description="For --tags; critical, external, internal, info infer.")] = []
+    tags: Annotated[
+        list[Tag],
+        Meta(description="Left out unless --tags names one; critical, external, internal, info infer."),
+    ] = []
     group: Annotated[str | None, Meta(description="Group in reports.")] = None
     if_: Annotated[Condition | None, Meta(description="Run only when true; else skip.")] = field(
         name="if", default=None

@@ -107,6 +107,17 @@ class Output(Noun, frozen=True, kw_only=True):
     value_js: Annotated[str | None, Meta(description="JavaScript value.")] = None
 
 
+def _inputs_named(value: Any) -> Any:
+    """As `_named`; an input alone (`a:`) takes any value."""
+    if not isinstance(value, dict):
+        return value
+    for name, rest in value.items():
+        if rest is not None and not isinstance(rest, dict):
+            message = f"the input {str(name)[:80]!r} needs a mapping, such as {{type: string, default: …}}"
+            raise ValueError(message)
+    return _named({name: rest or {} for name, rest in value.items()})
+
+
 def _named(value: Any) -> Any:
     """`{a: {…}}` is short for `[{name: a, …}]`."""
     if not isinstance(value, dict):
@@ -130,7 +141,7 @@ class Document(Noun, frozen=True, kw_only=True):
     imports: Annotated[Names, Meta(description="Workflow files that steps may run.")] = []
     inputs: Annotated[
         list[Input],
-        Written(_named, list[Input] | dict[str, Any]),
+        Written(_inputs_named, list[Input] | dict[str, Any]),
         Meta(description="What a workflow file takes, by name."),
     ] = []
     outputs: Annotated[
