@@ -77,7 +77,7 @@ def test_what_was_undone_because_of_a_fault_ends_its_story(gonogo: Gonogo, tmp_p
     write(
         tmp_path,
         """
-done: { type: noop, mutates: true, compensate: undo }
+done: { type: command, exec: "true", mutates: true, compensate: undo }
 check: { type: script, depends_on: done, content: return 4, guarantee: output >= 10 }
 undo: { type: noop, start: routed }
 """,
