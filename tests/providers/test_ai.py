@@ -395,6 +395,19 @@ def test_a_session_that_is_not_there_is_a_fault(do: Do) -> None:
         {"prompt": [], "provider": "openai", "model": "m"},
         {"prompt": "hi", "provider": "openai", "model": "m", "temperature": 3},
         {"prompt": "hi", "targets": [{"provider": "openai"}]},
+        {"prompt": "hi", "provider": "anthropic", "model": "m", "structured": "json_object"},
+        {
+            "prompt": "hi",
+            "provider": "mock",
+            "mock": {"answers": ["x"]},
+            "tools": {"a b": {"description": "d", "script": "1"}},
+        },
+        {
+            "prompt": "hi",
+            "provider": "mock",
+            "mock": {"answers": ["x"]},
+            "tools": {"a": {"description": "d"}},
+        },
         {"prompt": "hi", "provider": "openai", "model": "m", "targets": [{"name": "fallback"}]},
     ],
 )

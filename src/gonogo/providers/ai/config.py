@@ -160,31 +160,30 @@ class Config(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.prompt:
             raise ConfigProblem("prompt", "there is nothing to ask; write a text or a list of messages")
         for place, one in enumerate(self.targets):
-            _check(
-                one.provider or self.provider,
-                one.model or self.model,
-                one.mock or self.mock,
-                f"targets[{place}]: ",
-            )
+            _check_asked(self, one, f"targets[{place}]: ")
             if one.name == "fallback":
-                raise ConfigProblem(
-                    "targets", "'fallback' is the gate's own word; call the target something else"
-                )
+                raise ConfigProblem("targets", "'fallback' is the gate's own word; choose another name")
         if not self.targets:
-            _check(self.provider, self.model, self.mock, "")
+            _check_asked(self, self, "")
         for name in self.tools:
-            if not (name.isascii() and name.replace("-", "_").isidentifier() and len(name) <= 64):
-                raise ConfigProblem("tools", f"'{name[:80]}' is no name for a tool: letters, digits, _ and -")
-            if name == "final_answer":
-                raise ConfigProblem(
-                    "tools", "'final_answer' is what answers by schema are called; choose another"
-                )
+            _check_tool_name(name)
 
 
-def _check(vendor: str | None, model: str | None, mock: Mock | None, place: str) -> None:
+def _check_asked(step: Asked, one: Asked, place: str) -> None:
+    """Whoever is asked is known, and can be asked in this way."""
+    vendor = one.provider or step.provider
     if vendor is None:
         raise ConfigProblem("provider", f"{place}say who is asked: provider: openai, anthropic or mock")
-    if vendor == "mock" and mock is None:
+    if vendor == "mock" and one.mock is None and step.mock is None:
         raise ConfigProblem("mock", f"{place}provider: mock needs mock: {{answers: […]}}")
-    if vendor != "mock" and model is None:
+    if vendor != "mock" and one.model is None and step.model is None:
         raise ConfigProblem("model", f"{place}provider: {vendor} needs a model")
+    if vendor == "anthropic" and (one.structured or step.structured) == "json_object":
+        raise ConfigProblem("structured", f"{place}anthropic has no json_object; take native, tool or prompt")
+
+
+def _check_tool_name(name: str) -> None:
+    if not (name.isascii() and name.replace("-", "_").isidentifier() and len(name) <= 64):
+        raise ConfigProblem("tools", f"'{name[:80]}' is no name for a tool: letters, digits, _ and -")
+    if name == "final_answer":
+        raise ConfigProblem("tools", "'final_answer' is what answers by schema are called; choose another")
