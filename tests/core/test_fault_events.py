@@ -321,3 +321,18 @@ def test_G_16_nothing_left_after_a_refused_route_ends_the_fault_at_once() -> Non
     )
     assert script.verdict == "HOLD"
     assert details(script, "recovery.failed") == [LEFT]
+
+
+def test_G_16_on_finish_of_a_failed_list_is_no_attempt() -> None:
+    """G16: it speaks whatever happened; on_fail alone tries to mend."""
+    script = Script(
+        plan(
+            step("list", for_each=True, on_fail=block(run=["mend"]), on_finish=block(run=["sum"])),
+            step("each", "list", fanout="map"),
+            step("mend", start="routed"),
+            step("sum", start="routed"),
+        ),
+        calls={"list": LOGICAL},
+    )
+    assert script.started == ["list", "mend", "sum"]
+    assert details(script, "recovery.attempted") == [{"action": "run", "step": "mend"}]
