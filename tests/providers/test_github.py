@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -23,7 +25,9 @@ from tests.servers.github import (
     secondary_limit,
 )
 from tests.servers.github_state import Repository
+from werkzeug import Request, Response
 
+from gonogo.gate.policy import Policy
 from gonogo.provider import Done, Failed, Outcome, Value
 from gonogo.providers.github import PROVIDER
 from gonogo.providers.github.marks import mark_in
@@ -252,9 +256,10 @@ def test_semantics_16_what_stays_unclear_is_said_to_be(hub: FakeGitHub, run: Run
     assert len(bodies(hub)) == 1
 
 
-def test_what_breaks_while_looking_has_done_nothing(hub: FakeGitHub, run: Run) -> None:
+@pytest.mark.parametrize("fault", [DROPPED_AFTER, BAD_GATEWAY_AFTER])
+def test_what_breaks_while_looking_has_done_nothing(hub: FakeGitHub, run: Run, fault: Fault) -> None:
     """Semantics 16: only a write leaves anything."""
-    hub.inject(DROPPED_AFTER, DROPPED_AFTER, DROPPED_AFTER)
+    hub.inject(fault, fault, fault)
     assert failed(run("comment.create", body="hi")).effect == "none"
 
 
@@ -270,7 +275,8 @@ def test_a_comment_is_updated_and_keeps_its_mark(hub: FakeGitHub, run: Run) -> N
     made = done(run("comment.create", body="old"))
     output = done(run("comment.update", body="new\n", comment_id=made["id"]))
     assert (output["id"], output["body"]) == (made["id"], "new\n")
-    assert done(run("comment.create", body="new\n"))["body"] == "new\n"
+    found = done(run("comment.create", body="new\n"))
+    assert (found["id"], found["body"], found["replayed"]) == (made["id"], "new\n", True)
     _comment(hub, "theirs", "ada")
     done(run("comment.update", body="ours", comment_id=max(hub.repository.comments)))
     assert bodies(hub)[-1] == "ours"
@@ -336,6 +342,8 @@ def test_annotations_go_out_fifty_at_a_time(hub: FakeGitHub, run: Run, count: in
     )
     assert lines(hub) == list(range(1, count + 1))
     assert (hub.count("checks/create"), hub.count("checks/update")) == (1, requests)
+    ends = [exchange.body.get("status") for exchange in hub.exchanges if exchange.method != "GET"]
+    assert ends == ["in_progress"] * requests + ["completed"]
 
 
 @pytest.mark.parametrize("fault", BREAKS)
@@ -441,7 +449,9 @@ def test_what_hasnt_changed_costs_nothing(hub: FakeGitHub, run: Run, op: str, op
     assert (second.output, second.meta["unchanged"], hub.used) == (first.output, True, 1)
     hub.repository.add_pull(1, SHA, {"c.py": "@@"}, author="bob")
     assert done(run(op, {"names": again})) != first.output
-    assert done(run(op, {"names": again}, number=1, repo="o/r")) is not None
+    hub.repository.add_pull(3, SHA)
+    done(run(op, {"names": again}, number=3))
+    assert "if-none-match" not in hub.exchanges[-1].headers
 
 
 def test_issues_and_permissions_are_read(httpserver: HTTPServer, run: Run) -> None:
@@ -644,6 +654,39 @@ def test_its_calls_are_told(hub: FakeGitHub, run: Run) -> None:
 
 
 # --- whatever breaks
+
+
+def test_semantics_16_part_of_the_work_is_done(hub: FakeGitHub, run: Run) -> None:
+    """One label is off, the other may not be taken off: something has changed outside."""
+    hub.repository.items[1].labels = ["a", "b"]
+    hub.inject(None, None, Fault(403, {"message": "no"}))
+    assert failed(run("labels.remove", values=["a", "b"])).effect == "done"
+
+
+def test_semantics_16_what_never_left_did_nothing(run: Run) -> None:
+    """Nobody listens there."""
+    outcome = failed(run("status.create", state="success", api_url="http://127.0.0.1:1"))
+    assert (outcome.fault.kind, outcome.effect) == ("http.network", "none")
+
+
+@pytest.mark.parametrize(("op", "effect"), [("status.create", "unknown"), ("pr.get", "none")])
+def test_the_steps_time_ends_what_its_policy_would_go_on_with(
+    httpserver: HTTPServer, run: Run, context: ScriptedContext, op: str, effect: str
+) -> None:
+    """What was sent by then may have been done."""
+    go_on = threading.Event()
+
+    def late(_: Request) -> Response:
+        go_on.wait(20)
+        return Response()
+
+    httpserver.expect_request(re.compile(".*")).respond_with_handler(late)
+    context.policy = Policy(breaker=None)
+    url = httpserver.url_for("").rstrip("/")
+    outcome = failed(run(op, {"timeout_s": 0.2}, state="success", api_url=url))
+    go_on.set()
+    assert (outcome.fault.kind, outcome.fault.fault_class) == ("github.timeout", "transient")
+    assert outcome.effect == effect
 
 
 CHAOS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
