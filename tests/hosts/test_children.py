@@ -270,6 +270,24 @@ def test_an_override_that_changes_nothing_outside_leaves_the_authors_word(
     assert result.verdict == "NO-GO"
 
 
+@pytest.mark.parametrize("guard", ["external", "internal", "policy"])
+def test_G_7_a_workflow_that_changes_things_is_kept_back_like_a_step_that_does(
+    run_files: Callable[..., RunResult], guard: str, tmp_path: Path
+) -> None:
+    """G7, C.8: nothing said of the calling step, it is external by what it runs, and so no child is begun."""
+    result = run_files(
+        {
+            "main.yaml": "imports: [sub.yaml]\nsteps:\n"
+            f"  first: {{type: command, criticality: {guard}, mutates: false, exec: 'exit 1'}}\n"
+            "  call:\n    type: workflow\n    workflow: sub\n"
+            "    depends_on: [{step: first, on_failure: continue}]\n",
+            "sub.yaml": "id: sub\nsteps:\n  post: {type: command, mutates: true, exec: touch acted}\n",
+        }
+    )
+    assert (result.state.nodes["call"][""].reason, result.verdict) == ("suppressed", "NO-GO")
+    assert not (tmp_path / "home" / "acted").exists()
+
+
 def test_a_child_whose_host_died_before_its_first_record_begins(
     run_files: Callable[..., RunResult], tmp_path: Path
 ) -> None:

@@ -205,7 +205,12 @@ def _check_lifted(state: State) -> None:
 
 
 def _keeps_back(guard: Step, step: Step) -> bool:
-    return step.criticality == "external" if guard.criticality == "policy" else step.effects == "mutates"
+    inferred = step.criticality == "external" and step.criticality_source == "inferred"
+    return (
+        step.criticality == "external"
+        if guard.criticality == "policy"
+        else step.effects == "mutates" or inferred
+    )
 
 
 def _failed(outcome: str | None) -> bool:
