@@ -165,6 +165,15 @@ def test_step_and_tags_choose_what_runs(gonogo: Gonogo, tmp_path: Path) -> None:
     assert list(gonogo("run", "--tags", "slow", "--format", "json").json["steps"]) == ["a", "b", "c", "d"]
 
 
+def test_a_tag_that_no_step_has_is_refused(gonogo: Gonogo, tmp_path: Path) -> None:
+    """A gate that leaves everything out would say GO."""
+    write(tmp_path, "a: {type: noop, tags: [slow, nightly]}")
+    ended = gonogo("run", "--tags", "slwo")
+    assert ended.code == 2
+    assert "no step has the tag 'slwo'" in ended.err
+    assert "there are: slow, nightly" in ended.err
+
+
 def test_no_colours_in_a_pipe_nor_where_they_are_not_wanted(gonogo: Gonogo, tmp_path: Path) -> None:
     """CLI-2: NO_COLOR, --no-color, a dumb terminal."""
     write(tmp_path, FAILING)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.core.plan import Plan
+from gonogo.errors import UsageError
 
 if TYPE_CHECKING:
     from gonogo.app.ahead import Ahead
@@ -103,13 +104,25 @@ def with_limits(
     include_tags: tuple[str, ...] | None = None,
     exclude_tags: tuple[str, ...] | None = None,
 ) -> Plan:
-    """The plan with what the command line says instead; the journal holds it like that."""
+    """The plan with what the command line says instead; the journal holds it like that.
+
+    Raises UsageError for a wanted tag that no step has: a gate that leaves everything out would say GO.
+    """
     if max_parallelism is not None:
         plan = replace(plan, limits=replace(plan.limits, max_parallelism=max_parallelism))
     if fail_fast is not None:
         plan = replace(plan, fail_fast=fail_fast)
     if include_tags is not None:
+        _refuse_unknown_tags(plan, include_tags)
         plan = replace(plan, include_tags=include_tags)
     if exclude_tags is not None:
         plan = replace(plan, exclude_tags=exclude_tags)
     return plan
+
+
+def _refuse_unknown_tags(plan: Plan, wanted: tuple[str, ...]) -> None:
+    known = dict.fromkeys(tag for step in plan.steps.values() for tag in step.tags)
+    for tag in wanted:
+        if tag not in known:
+            advice = f"there are: {', '.join(known)}" if known else "no step of this file has tags"
+            raise UsageError(f"no step has the tag {tag!r}", advice=advice)
