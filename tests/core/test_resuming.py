@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, plan, step
 
 from gonogo.core import decisions as d
 from gonogo.core import machine
 from gonogo.core.commands import SetTimer, StartCall
-from gonogo.core.events import CancelAsked, Resumed
+from gonogo.core.events import AnswerGiven, CancelAsked, Resumed
 from gonogo.core.plan import Retry
 
 
@@ -87,3 +87,16 @@ def test_C_2_R4_a_route_after_a_resume_still_finds_its_target() -> None:
     )
     script.tell(CancelAsked(by="me"), Resumed(by="me"))
     assert script.started == ["w", "w", "a", "mend", "z"]
+
+
+def test_an_answer_about_a_cancelled_run_leaves_it_cancelled() -> None:
+    """Law 7, semantics 16: who says what became of a call doesn't ask for the next ones."""
+    steps = [step("post", effects="mutates"), step("next", "post")]
+    script = Script(plan(*steps), calls={"post": Unclear()})
+    script.tell(CancelAsked(by="me"))
+    assert script.verdict == "HOLD"
+    script.tell(Resumed(reopens=False), AnswerGiven(step="post", text="done", by="me"))
+    assert (script.started, script.node("next").reason) == (["post"], "cancelled")
+    assert (script.outcome("post"), script.verdict) == ("passed", "NO-GO")
+    script.tell(Resumed(by="me"))
+    assert (script.started, script.verdict) == (["post", "next"], "GO")

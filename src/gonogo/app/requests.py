@@ -81,7 +81,7 @@ async def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -
 
     try:
         outermost = _outermost(runs, run_id)
-        return await go_on_async(outermost, replace(options, runs=runs), waits)
+        return await go_on_async(outermost, replace(options, runs=runs), waits, reopens=False)
     except RunLocked:
         return None
 

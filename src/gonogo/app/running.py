@@ -62,13 +62,18 @@ def resume_run(run_id: str, options: Options | None = None) -> RunResult:
 
 async def resume_run_async(run_id: str, options: Options | None = None) -> RunResult:
     """As `resume_run`."""
-    result = await go_on_async(run_id, options or Options(), lambda: True)
+    result = await go_on_async(run_id, options or Options(), lambda: True, reopens=True)
     assert result is not None
     return result
 
 
-async def go_on_async(run_id: str, options: Options, due: Callable[[], bool]) -> RunResult | None:
-    """As `resume_run`, but None and nothing done if it isn't `due` any more once nobody else can run it."""
+async def go_on_async(
+    run_id: str, options: Options, due: Callable[[], bool], *, reopens: bool
+) -> RunResult | None:
+    """As `resume_run`, but None and nothing done if it isn't `due` any more once nobody else can run it.
+
+    A cancelled run goes on with its work only if it `reopens`.
+    """
     from gonogo.hosts.local import run_again
 
     runs = runs_in(options)
@@ -81,7 +86,7 @@ async def go_on_async(run_id: str, options: Options, due: Callable[[], bool]) ->
     except BaseException:
         journal.close()
         raise
-    return await run_again(journal, around, signals=options.signals)
+    return await run_again(journal, around, signals=options.signals, reopens=reopens)
 
 
 def blocking(main: Callable[[], Coroutine[Any, Any, T]]) -> T:

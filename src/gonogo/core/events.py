@@ -134,9 +134,13 @@ class CancelAsked(Event, frozen=True, tag="cancel_asked"):
 
 
 class Resumed(Event, frozen=True, tag="resumed"):
-    """A host goes on with the run after a stop, whatever the reason was."""
+    """A host goes on with the run after a stop, whatever the reason was.
+
+    `reopens`: what a cancel ended may run again. Who only answers a question of a cancelled run doesn't ask for that.
+    """
 
     by: str = ""
+    reopens: bool = True
 
 
 AnyEvent = (

@@ -279,7 +279,7 @@ def _cancel_asked(turn: Turn, event: e.CancelAsked) -> None:
 
 def _resumed(turn: Turn, event: e.Resumed) -> None:
     spending.disarm(turn)
-    resuming.resume(turn)
+    resuming.resume(turn, reopens=event.reopens)
 
 
 _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {

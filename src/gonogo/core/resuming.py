@@ -19,11 +19,11 @@ Place = tuple[str, str]
 """A step and its scope."""
 
 
-def resume(turn: Turn) -> None:
+def resume(turn: Turn, *, reopens: bool) -> None:
     """Find again what is derived, ask again what was asked, reopen what a cancel ended."""
     state = turn.state
     _forget_derived(state)
-    if state.stopping in ("cancelled", "cancelled_hard"):
+    if reopens and stopping.is_cancelled(state):
         stopping.forget_cleanup(turn)
         _reopen(turn)
     turn.asks.extend(state.lost_asks)

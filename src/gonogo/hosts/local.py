@@ -45,9 +45,11 @@ async def run_new(
     return await _drive(begin(event), journal, around, RunClock(), [event], signals)
 
 
-async def run_again(journal: RunJournal, around: Surroundings, *, signals: bool = False) -> RunResult:
+async def run_again(
+    journal: RunJournal, around: Surroundings, *, signals: bool = False, reopens: bool = True
+) -> RunResult:
     """Go on with a run whose journal was reopened: after a crash, a cancel or a hold. A run that is over
-    stays so.
+    stays so, and one that was cancelled stays cancelled unless it `reopens`.
 
     Raises as `run_new`.
     """
@@ -57,7 +59,7 @@ async def run_again(journal: RunJournal, around: Surroundings, *, signals: bool 
         journal.close()
         return result_of(state, notes)
     clock = clock_after(journal.records)
-    events: list[AnyEvent] = [Resumed(at=clock.now(), by=f"process {os.getpid()}")]
+    events: list[AnyEvent] = [Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)]
     events += [CallLost(at=clock.now(), call=call) for call in state.calls]
     return await _drive(state, journal, around, clock, events, signals)
 
