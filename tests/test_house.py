@@ -143,6 +143,7 @@ def wanted() -> dict[str, list[str]]:
         "run.txt": run,
         "build.txt": groups["build"],  # type: ignore[index]
         "dev.txt": [*run, *groups["dev"], *groups["build"]],  # type: ignore[index]
+        "model.txt": groups["model"],  # type: ignore[index]
         "lock.txt": groups["lock"],  # type: ignore[index]
     }
 
