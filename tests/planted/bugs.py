@@ -1,7 +1,8 @@
 # ruff: noqa: E501 - one bug a line
-"""Thirty bugs, each a small change of the core that somebody could make: file, text to find, text in its place.
+"""Sixty bugs, each a small change of the core that somebody could make: file, text to find, text in its place.
 
-`seeds` are plans known to catch it; `python tests/planted/bugs.py` looks for them anew.
+`seeds` are plans known to catch it; `python tests/planted/bugs.py` looks for them anew. What no plan catches soon is
+caught by `tests`, which are of tests/core.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ class Planted:
     old: str
     new: str
     seeds: tuple[int, ...] = ()
+    tests: tuple[str, ...] = ()
 
 
 BUGS = (
-    Planted("loop_budget_off_by_one", "budgets.py", "if used < allowed:", "if used <= allowed:", (0,)),
-    Planted("run_budget_off_by_one", "budgets.py", "or used < allowed or", "or used <= allowed or", (108,)),
-    Planted("retry_budget_off_by_one", "routing.py", "node.retries < retry.max and", "node.retries <= retry.max and", (3,)),
-    Planted("retry_of_a_call_that_acted", "routing.py", 'if node.effect != "none" and', 'if node.effect == "unknown" and', (760,)),
-    Planted("retry_counts_as_a_new_execution", "scheduling.py", "same = node.retrying or again", "same = again", (61,)),
+    Planted("loop_budget_off_by_one", "budgets.py", "if used >= allowed:", "if used > allowed:", (0,)),
+    Planted("run_budget_off_by_one", "budgets.py", "or used < allowed or", "or used <= allowed or", (61,)),
+    Planted("retry_budget_off_by_one", "retries.py", 'return retry is not None and is_worth_it(node, retry) and node.retries < retry.max', 'return retry is not None and is_worth_it(node, retry) and node.retries <= retry.max', (3,)),
+    Planted("retry_of_a_call_that_acted", "retries.py", 'return node.effect == "none" or may', 'return node.effect in ("none", "done") or may', tests=("test_routing.py::test_semantics_16_a_call_that_acted_is_not_made_again",)),
+    Planted("retry_counts_as_a_new_execution", "scheduling.py", "    if node.retrying:\n        return node.execution, node.attempt + 1, node.wave\n", "", (61,)),
     Planted("retries_forgotten_in_the_fold", "apply.py", "    node.retries = decision.retry\n", "", (21,)),
     Planted("unknown_effect_repeated", "machine.py", 'and event.effect == "unknown"', 'and event.effect == "never"', (97,)),
-    Planted("lost_call_repeated_blindly", "resuming.py", "elif routing.may_repeat(step):", "elif True:", (295,)),
+    Planted("lost_call_repeated_blindly", "resuming.py", '    elif may_repeat(step):', '    elif True:', (120,)),
     Planted("lost_call_starts_a_new_execution", "resuming.py", "scheduling.call(turn, node.site, node.scope, node, again=True)", "scheduling.call(turn, node.site, node.scope, node)", (0,)),
     Planted("gate_ignores_failures", "dependencies.py", 'if node.outcome in ("passed", "tolerated"):', 'if node.outcome in ("passed", "tolerated", "failed"):', (3,)),
     Planted("gate_opens_on_any_entry", "dependencies.py", "            if found is None:\n                break\n", "            if found is None:\n                return None\n", (25,)),
@@ -45,21 +47,55 @@ BUGS = (
     Planted("or_group_waits_for_one_only", "dependencies.py", "        for edge in need.any_of:\n            node = resolve", "        for edge in need.any_of[:1]:\n            node = resolve", (45,)),
     Planted("requested_member_not_rerun", "changes.py", "        node.requested = True\n        return\n", "        return\n", (140,)),
     Planted("hold_without_its_timer", "holds.py", "        turn.set_timer(timer, due_s)\n", "        pass\n", (34,)),
-    Planted("slot_not_given_back", "lifecycle.py", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING, HOLDING})", (40,)),
-    Planted("one_slot_too_many", "scheduling.py", "while state.slots < limit and len(turn.ready):", "while state.slots <= limit and len(turn.ready):", (7,)),
-    Planted("window_one_too_wide", "fanout.py", "while fan.active + fan.ready < step.concurrency:", "while fan.active + fan.ready <= step.concurrency:", (39,)),
+    Planted("slot_not_given_back", "lifecycle.py", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING, HOLDING})", (50,)),
+    Planted("one_slot_too_many", "scheduling.py", "while state.slots < limit and len(turn.ready) and", "while state.slots <= limit and len(turn.ready) and", (10,)),
+    Planted("window_one_too_wide", "fanout.py", "while fan.active + fan.ready < step.concurrency:", "while fan.active + fan.ready <= step.concurrency:", (24,)),
     Planted("window_not_refilled", "turn.py", "    {d.Ended, d.Skipped,", "    {d.Skipped,", (0,)),
-    Planted("items_forget_how_often_they_ran", "changes.py", "        if item.execution:\n            state.dropped", "        if item.execution > 99:\n            state.dropped", (15,)),
+    Planted("items_forget_how_often_they_ran", "changes.py", "        if item.execution:\n            state.dropped", "        if item.execution > 99:\n            state.dropped", (231,)),
     Planted("on_finish_speaks_before_its_items", "completion.py", "or not _group_complete(turn, parent):", "or False:", (0,)),
-    Planted("on_finish_twice", "completion.py", "    if parent.trigger is not None:", "    if parent.trigger == 'never':", (124,)),
-    Planted("timer_not_cleared_when_answered", "holds.py", "        turn.clear_timer(node)\n        if exhaustion", "        if exhaustion", (145,)),
-    Planted("timer_not_cleared_when_routed", "routing.py", "            turn.clear_timer(waiting)\n", "            pass\n", (563,)),
-    Planted("queued_steps_start_after_a_stop", "scheduling.py", "    if state.stopping and not may_still_run(state, part.step):\n        turn.refill_around(site)\n", "    if state.stopping == 'never':\n        turn.refill_around(site)\n", (40,)),
-    Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (428,)),
+    Planted("one_retry_too_many_for_the_run", "spending.py", "if allowed is None or used < allowed:", "if allowed is None or used <= allowed:", tests=("test_spending.py::test_a_run_without_retries_left_lets_the_failure_stand",)),
+    Planted("timer_not_cleared_when_answered", "holds.py", "        turn.clear_timer(node)\n        if exhaustion", "        if exhaustion", (88,)),
+    Planted("no_more_time_and_calls_go_on", "spending.py", "at_once=what in STOPS_CALLS", "at_once=False", tests=("test_spending.py::test_time_that_is_up_stops_what_is_in_flight",)),
+    Planted("accepted_failure_counts_as_success", "exhaustion.py", '"tolerated" if word == "accept" else "failed"', '"passed" if word == "accept" else "failed"', tests=("test_exhaustion.py::test_C_9_R11_a_person_decides",)),
+    Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (146,)),
     Planted("evaluations_lost_in_a_crash", "resuming.py", "    turn.asks.extend(state.lost_asks)\n", "", (0,)),
-    Planted("stale_answers_taken", "machine.py", "if node is not None and node.asked == event.batch:", "if node is not None:", (22950,)),
+    Planted("one_item_too_many_refused", "contracts.py", "len(result.output) > allowed", "len(result.output) >= allowed", tests=("test_contracts.py::test_C_6_too_many_items_are_a_logical_fault",)),
     Planted("skip_with_an_error_is_go", "verdict.py", 'return node.outcome == "skipped" and bool(node.issues) and', 'return node.outcome == "skipped" and not node.issues and', (0,)),
-    Planted("cancel_takes_back_what_passed", "resuming.py", 'return node.outcome == "cancelled" or', 'return node.outcome in ("cancelled", "passed") or', (59,)),
+    Planted("cancel_takes_back_what_passed", "resuming.py", 'return node.outcome == "cancelled" or', 'return node.outcome in ("cancelled", "passed") or', (295,)),
+    # loops and runs, time, calls, tokens and money
+    Planted("critical_steps_loop_as_they_like", "budgets.py", "return min(plan.limits.max_loops, CRITICAL_LOOPS_MAX) if critical else plan", "return plan.limits.max_loops if critical else plan", tests=("test_spending.py::test_C_12_R5_the_limit_of_loops_is_the_requesting_steps",)),
+    Planted("no_limit_of_runs_taken_for_no_word", "budgets.py", "allowed = step.max_runs if step.max_runs is not None else state", "allowed = step.max_runs or state", tests=("test_budgets.py::test_C_12_R6_a_step_without_a_limit_runs_as_often_as_it_is_sent",)),
+    Planted("one_call_too_many", "budgets.py", "or state.spent.calls < allowed or", "or state.spent.calls <= allowed or", tests=("test_spending.py::test_a_budget_of_calls_holds_with_many_slots",)),
+    Planted("no_calls_to_undo_with", "budgets.py", "bool(state.stopping) or state.undoing is not None\n", "bool(state.stopping)\n", tests=("test_compensation.py::test_semantics_20_undoing_has_calls_when_the_run_has_none_left",)),
+    Planted("loop_told_without_its_middle", "budgets.py", "        if target_step != path[-1]:\n", "        if target_step != path[-1] and source_step == path[-1]:\n", tests=("test_budgets.py::test_LOOP_2_a_refusal_names_the_whole_loop",)),
+    Planted("all_the_time_again_after_a_wait", "spending.py", "max(0.0, budget.time_s - state.spent.time_s)", "budget.time_s", tests=("test_spending.py::test_after_a_wait_a_run_has_the_rest_of_its_time",)),
+    Planted("money_is_up_and_calls_go_on", "spending.py", 'frozenset({"time_s", "tokens", "money"})', 'frozenset({"time_s", "tokens"})', tests=("test_spending.py::test_tokens_and_money_that_are_up_stop_what_is_in_flight",)),
+    Planted("used_to_the_end_is_too_much", "spending.py", "and used > allowed and not", "and used >= allowed and not", tests=("test_spending.py::test_tokens_used_to_the_last_are_enough",)),
+    Planted("cancelled_run_stopped_again", "stopping.py", "    if is_cancelled(state) and reason not in CANCELLED:\n        return\n", "", tests=("test_stopping.py::test_semantics_5_a_halt_in_the_cleanup_leaves_the_run_cancelled",)),
+    Planted("child_has_its_parents_whole_budget", "spending.py", "    left = max(allowed - used, 0)\n", "    left = allowed\n", tests=("test_spending.py::test_a_run_beneath_has_what_is_left",)),
+    # what is kept back, what is undone
+    Planted("policy_keeps_back_all_that_mutates", "suppression.py", '(part.step.criticality == "external" if policy else', '(part.step.effects == "mutates" if policy else', tests=("test_suppression.py::test_C_8_a_policy_failure_keeps_back_external_steps_only",)),
+    Planted("failed_item_keeps_back_its_neighbours", "suppression.py", "return shared is not None and within(prefix(scope, shared), prefix(where, shared))", "return shared is not None", tests=("test_suppression.py::test_semantics_19_an_item_acts_though_an_earlier_one_has_failed",)),
+    Planted("remedy_of_one_failure_acts_behind_another", "suppression.py", "            continue\n", "            return None\n", tests=("test_suppression.py::test_C_8_a_remediation_is_kept_back_by_another_failure",)),
+    Planted("lifted_again_after_it_ran", "suppression.py", "if other is not None and _was_blocked_by(state.graph, other, node)", "if other is not None", tests=("test_suppression.py::test_C_8_what_was_lifted_runs_once",)),
+    Planted("undoing_is_kept_back", "suppression.py", "if not site.part.acts or is_undoing(state, site.part.name):", "if not site.part.acts:", tests=("test_suppression.py::test_semantics_20_what_undoes_acts_behind_a_failed_critical_step",)),
+    Planted("tolerated_failure_keeps_nothing_back", "changes.py", 'elif part.guards and node.outcome in ("failed", "tolerated"):', 'elif part.guards and node.outcome == "failed":', tests=("test_suppression.py::test_C_8_a_tolerated_failure_of_a_critical_step_suppresses_too",)),
+    Planted("undoes_what_had_no_effect", "changes.py", 'and not state.safe_mode and node.effect != "none":', "and not state.safe_mode:", tests=("test_replays.py::test_semantics_20_an_answer_from_the_store_is_not_undone",)),
+    Planted("undone_from_the_front", "compensation.py", "_begin(turn, state.undoable[-1])", "_begin(turn, state.undoable[0])", tests=("test_compensation.py::test_G_12_what_was_done_is_undone_the_latest_first",)),
+    Planted("schema_takes_the_guarantees_mode", "contracts.py", "message, self.step.schema_mode)", "message, self.step.guarantee_mode)", tests=("test_contracts.py::test_schema_mode_issue_reports_without_failing",)),
+    Planted("halt_is_any_no_go", "compensation.py", 'why = "halted" if state.stopping == "halted" else "no_go"', 'why = "no_go"', tests=("test_compensation.py::test_semantics_20_the_workflow_says_which_ends_are_undone",)),
+    Planted("lifted_by_any_end", "completion.py", 'if node.outcome == "passed" and node.settled and', 'if node.settled and', tests=("test_suppression.py::test_semantics_19_a_success_lifts_in_its_own_item_alone",)),
+    # the last retry, escalation, the story of a fault
+    Planted("other_words_are_a_no", "exhaustion.py", "    if word not in CHOICES:\n        return\n", "", tests=("test_exhaustion.py::test_C_9_R11_other_words_leave_it_waiting",)),
+    Planted("told_each_time_it_fails", "exhaustion.py", "return None if (node.step, node.scope) in turn.state.escalated else block.escalate", "return block.escalate", tests=("test_exhaustion.py::test_G_27_it_is_told_once_in_a_run",)),
+    Planted("exhausted_before_the_last_retry", "exhaustion.py", 'return is_worth_it(node, retry) and node.retries >= retry.max', 'return is_worth_it(node, retry)', tests=("test_exhaustion.py::test_C_9_R11_retries_that_the_run_has_no_budget_for_are_not_exhausted",)),
+    Planted("each_failure_is_another_fault", "fault_events.py", "    if open_fault is None:\n        open_fault = OpenFault(", "    if True:\n        open_fault = OpenFault(", tests=("test_fault_events.py::test_G_16_retries_are_attempts_of_one_fault",)),
+    Planted("skip_leaves_its_fault_open", "fault_events.py", """if decision.rest == "settled" else ()""", """if decision.rest == "never" else ()""", tests=("test_fault_events.py::test_G_16_a_skip_ends_what_was_open",)),
+    # contracts, routes, lists
+    Planted("detector_fails_open_for_policy", "contracts.py", 'CRITICAL = frozenset({"external", "internal", "policy"})', 'CRITICAL = frozenset({"external", "internal"})', tests=("test_contracts.py::test_H43_an_erring_fail_if_fails_each_kind_of_critical_step",)),
+    Planted("halt_only_when_severe", "contracts.py", 'if condition.halt or condition.severity in ("error", "critical"):', 'if condition.severity in ("error", "critical"):', tests=("test_contracts.py::test_C_6_a_halt_is_told_first_and_stops_the_run",)),
+    Planted("one_shot_shoots_twice", "routing.py", "turn.state.runs_before(name, scope) == 0:", "turn.state.runs_before(name, scope) < 2:", tests=("test_suppression.py::test_C_15_R3_a_one_shot_step_is_not_run_again",)),
+    Planted("items_opened_after_a_stop", "fanout.py", "return bool(state.stopping) and not scheduling.may_still_run(state, state.step(node))", "return False", tests=("test_stopping.py::test_a_cancelled_fan_out_opens_no_more_items",)),
 )  # fmt: skip
 
 
@@ -68,11 +104,11 @@ class Stale(Exception):  # noqa: N818 - the name says what the patch is
 
 
 def plant(bug: Planted, folder: Path) -> None:
-    """Copy the source into `folder` and put the bug in. Raises Stale."""
+    """Copy the source into `folder`, with what is compiled of it, and put the bug in. Raises Stale."""
     shutil.copytree(
         SOURCE,
         folder,
-        ignore=shutil.ignore_patterns("__pycache__", "providers", "config", "cli", "report", "hosts"),
+        ignore=shutil.ignore_patterns("providers", "config", "cli", "report", "hosts"),
         dirs_exist_ok=True,
     )
     path = folder / "gonogo" / "core" / bug.file
@@ -87,6 +123,19 @@ def hunt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gonogo.testing.simulated", "--until-broken", *arguments],
         env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def run_tests(folder: Path, names: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Run tests of the core on the changed source; pytest's exit code is 1 when one fails."""
+    options = ("-q", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *(str(ROOT / "tests" / "core" / name) for name in names)],
+        env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
