@@ -136,3 +136,18 @@ def test_a_step_that_waits_for_a_list_and_its_items_is_no_ring() -> None:
         step("tidy"),
     ]
     assert Script(plan(*steps), calls={"one": [1], "two": [2]}).verdict == "GO"
+
+
+def test_C_2_R4_a_ring_through_a_step_that_waits_for_its_route_begins_somewhere() -> None:
+    """A step whose remedy runs it again isn't held back by that, or the run would be over with nothing done."""
+    main = step("main", on_fail=block(run=["fixer"]))
+    script = Script(plan(main, step("fixer", start="routed", on_success=block(run=["main"]))))
+    assert script.started == ["main"]
+
+
+def test_C_2_R4_a_target_of_a_step_that_nothing_routes_to_stays_held_back() -> None:
+    """What only a step that never runs would run doesn't start by itself."""
+    script = Script(
+        plan(step("a"), step("off", start="routed", on_success=block(run=["notify"])), step("notify"))
+    )
+    assert script.started == ["a"]

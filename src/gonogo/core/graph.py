@@ -255,22 +255,47 @@ def _held_back(plan: Plan) -> frozenset[str]:
             held |= targets - _ancestors(plan, step)
         if step.compensate is not None:
             held.add(step.compensate)
-    return frozenset(routed | _without_rings(plan, held)) if held else frozenset(routed)
+    return frozenset(routed | _without_rings(plan, held, routed)) if held else frozenset(routed)
 
 
-def _without_rings(plan: Plan, held: set[str]) -> set[str]:
-    """Those of the held back steps that some other step can send the run to; of a ring all but the first."""
+def _without_rings(plan: Plan, held: set[str], routed: set[str]) -> set[str]:
+    """Those of the held back steps that some other step can send the run to; of a ring all but the first.
+
+    A step that waits for a route by its own word (`routed`) may be part of a ring, but never its beginning. Where
+    scripts say what runs, nobody knows who reaches it.
+    """
+    waiting = set() if any(_is_scripted(step) for step in plan.steps.values()) else routed
     while True:
-        reached = dict.fromkeys(name for name in plan.steps if name not in held)
-        looked_at = list(reached)
-        for name in looked_at:
-            found = [target for target in _targets(plan.steps[name]) if target not in reached]
-            reached.update(dict.fromkeys(found))
-            looked_at += [target for target in found if target in plan.steps]
-        missed = next((name for name in plan.steps if name in held and name not in reached), None)
+        reached = _reached(plan, [name for name in plan.steps if name not in held and name not in waiting])
+        missed = next(
+            (
+                name
+                for name in plan.steps
+                if name in held and name not in reached and name in _reached(plan, _targets(plan.steps[name]))
+            ),
+            None,
+        )
         if missed is None:
             return held
         held = held - {missed}
+
+
+def _reached(plan: Plan, begun: Iterable[str]) -> dict[str, None]:
+    """Steps that the run can come to from those that begin it, these among them."""
+    reached = dict.fromkeys(name for name in begun if name in plan.steps)
+    looked_at = list(reached)
+    for name in looked_at:
+        found = [
+            target for target in _targets(plan.steps[name]) if target in plan.steps and target not in reached
+        ]
+        reached.update(dict.fromkeys(found))
+        looked_at += found
+    return reached
+
+
+def _is_scripted(step: Step) -> bool:
+    scripts = [script for block in blocks(step) for script in (block.run_js, block.goto_js)]
+    return step.on_init_js is not None or any(script is not None for script in scripts)
 
 
 def _targets(step: Step) -> list[str]:
