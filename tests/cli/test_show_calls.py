@@ -9,7 +9,10 @@ from tests.cli.conftest import Gonogo
 from tests.servers import faulty
 from tests.servers.faulty import FaultyServer
 
-STEP = 'version: "1.0"\nsteps:\n  a:\n    type: http_client\n    url: "%s"\n    reliability: {backoff: {base_s: 0.001}}\n'
+STEP = (
+    'version: "1.0"\nsteps:\n  a:\n    type: http_client\n    url: "%s"\n'
+    "    reliability: {backoff: {base_s: 0.001}}\n"
+)
 
 
 @pytest.fixture
