@@ -233,7 +233,7 @@ def lonely_step(keys: str) -> str:
 RETRIED = "on_fail: { retry: { max: 2 } }"
 UNDONE = """
 steps:
-  done: { type: noop, mutates: true, compensate: fix }
+  done: { type: command, exec: 'true', mutates: true, compensate: fix }
   it: { type: script, depends_on: done, content: throw new Error('broken') }
   fix: { type: noop, start: routed }
 """
