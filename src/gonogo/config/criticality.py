@@ -18,12 +18,20 @@ _NEEDS_OUTPUT_CONTRACT = frozenset(("ai", "script", "command", "http", "http_cli
 
 
 def effects_of(draft: Draft) -> Effects:
-    """What a call does outside: `mutates:` wins, then `criticality: external`, then what the type says."""
+    """What a call does outside: `mutates:` wins, then that a step is said to be external, then what the type says."""
     said = draft.engine.mutates
-    if said is True or (said is None and draft.engine.criticality == "external"):
+    if said is True or (said is None and _said_to_be_external(draft)):
         return "mutates"
     by_type = _by_type(draft)
     return "idempotent" if said is False and by_type == "mutates" else by_type
+
+
+def _said_to_be_external(draft: Draft) -> bool:
+    """By `criticality:`, or by its tag where nothing outranks that (semantics.md 18)."""
+    engine = draft.engine
+    if engine.criticality is not None or engine.critical is not None:
+        return engine.criticality == "external"
+    return "external" in engine.tags
 
 
 def _by_type(draft: Draft) -> Effects:
