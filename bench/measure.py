@@ -18,6 +18,18 @@ from pathlib import Path
 from statistics import median
 
 COMMAND = (sys.executable, "-m", "gonogo")
+# A process inherits the peak memory of the one that starts it (Linux keeps it over exec), and this one reads whole
+# journals; so a small one starts what is measured, and holds the watch.
+_STARTER = """
+import json, os, subprocess, sys, time
+sink = int(sys.argv[1])
+start = time.perf_counter()
+child = subprocess.Popen(sys.argv[2:], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
+_, status, usage = os.wait4(child.pid, 0)
+wall_s = time.perf_counter() - start
+code = child.returncode = os.waitstatus_to_exitcode(status)
+print(json.dumps([code, wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss]))
+"""
 
 
 class BenchError(Exception):
@@ -56,24 +68,22 @@ class Process:
 def process(command: Sequence[str], folder: Path) -> Process:
     """Run a command once. Raises BenchError when it doesn't end with 0."""
     with tempfile.TemporaryFile() as sink:
-        start = time.perf_counter()
-        child = subprocess.Popen(
-            command,
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _STARTER, str(sink.fileno()), *command],
             cwd=folder,
             env=_environment(),
             stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE,
+            pass_fds=(sink.fileno(),),
+            check=True,
         )
-        _, status, usage = os.wait4(child.pid, 0)
-        wall_s = time.perf_counter() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
         sink.seek(0)
         output = sink.read().decode(errors="replace")
-    if child.returncode:
-        raise BenchError(f"{' '.join(command)} ended with {child.returncode}: {output[-300:]}")
+    code, wall_s, cpu_s, peak = json.loads(done.stdout)
+    if code:
+        raise BenchError(f"{' '.join(command)} ended with {code}: {output[-300:]}")
     unit = 1024 * 1024 if sys.platform == "darwin" else 1024
-    return Process(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit, output)
+    return Process(wall_s, cpu_s, peak / unit, output)
 
 
 def _environment() -> dict[str, str]:
