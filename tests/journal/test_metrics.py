@@ -63,11 +63,23 @@ def test_G17_faults_are_counted_by_kind_and_class(drive) -> None:
 
 
 def test_runs_of_steps_are_counted_by_outcome_and_timed(drive) -> None:
-    """A failed attempt is a run; the time is from the call to its verdict."""
+    """The attempts of a run are one run, as in the report; the time is from each call to its verdict."""
     records = drive(plan_of(TRIES), outcome=fails(1))
-    assert counted(records, "gonogo_step_runs_total") == {("get", "failed"): 1, ("get", "passed"): 1}
+    assert counted(records, "gonogo_step_runs_total") == {("get", "passed"): 1}
     [seconds] = counted(records, "gonogo_step_duration_seconds_total").values()
     assert 0 < seconds <= records[-1].event.at
+
+
+@pytest.mark.parametrize(("exhausted", "outcome"), [("fail", "failed"), ("continue", "tolerated")])
+def test_what_comes_after_the_last_retry_is_neither_another_run_nor_another_fault(
+    drive, exhausted: str, outcome: str
+) -> None:
+    """C.9 R11: one run with the outcome it came to, a fault for each attempt."""
+    retry = Retry(1, exhausted=exhausted)
+    records = drive(plan_of(Step("get", "noop", on_fail=Block(retry=retry))), outcome=fails(9))
+    assert counted(records, "gonogo_step_runs_total") == {("get", outcome): 1}
+    assert counted(records, "gonogo_faults_total") == {("get", "http.status", "transient"): 2}
+    assert [fault["attempt"] for fault in run_view(records).as_json()["faults"]] == [1, 2]
 
 
 def test_items_are_runs_and_a_fan_out_as_a_whole_is_none(drive) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from gonogo.core import decisions as d
+from gonogo.core.faults import Fault
 from gonogo.journal.glimpse import Glimpse
 
 __all__ = ["FAMILIES", "About", "Family", "Meter", "Metric", "Sample", "as_json"]
@@ -53,7 +54,8 @@ class Metric(Struct, frozen=True):
 
 _RUNS = Family(
     "gonogo_step_runs_total",
-    "Runs of steps that came to an end, by outcome: passed, failed, tolerated, cancelled or superseded.",
+    "Runs of steps that came to an end, by outcome: passed, failed, tolerated, cancelled or superseded. The attempts of "
+    "a run are one.",
     ("step", "outcome"),
 )
 _SECONDS = Family(
@@ -142,6 +144,8 @@ class Meter:
     def __init__(self) -> None:
         self._values: dict[str, dict[tuple[str, ...], float]] = {family.name: {} for family in FAMILIES}
         self._began: dict[tuple[str, str], float] = {}
+        # Where the latest run hasn't passed: its outcome as counted, and its fault. Another attempt changes both.
+        self._ends: dict[tuple[str, str], tuple[str, Fault | None]] = {}
         self._classes: dict[tuple[str, str], str] = {}
         self._at = 0.0
 
@@ -169,18 +173,24 @@ class Meter:
     def _add(self, family: Family, *values: str, by: float = 1) -> None:
         counts = self._values[family.name]
         counts[values] = counts.get(values, 0) + by
+        if by < 0 and counts[values] == 0:
+            del counts[values]
 
     def started(self, decision: d.Started) -> None:
         """A call; one that is repeated because it was lost goes on with the same run."""
         self._add(_CALLS, decision.step)
         if not decision.again:
             self._began[decision.step, decision.scope] = self._at
+        if decision.attempt == 1:
+            self._ends.pop((decision.step, decision.scope), None)
 
     def ended(self, decision: d.Ended) -> None:
-        """The end of a run, of a whole fan-out, or of what never ran."""
-        self._end(decision, decision.outcome)
-        fault = decision.fault
-        if fault is not None:
+        """The end of an attempt, of a whole fan-out, or of what never ran; or another outcome for the same failure."""
+        fault, place = decision.fault, (decision.step, decision.scope)
+        before = self._ends.get(place)
+        again = place not in self._began and before is not None and before[1] == fault
+        self._end(decision, decision.outcome, fault, again=again)
+        if fault is not None and not again:
             self._classes[decision.step, decision.scope] = fault.fault_class
             self._add(_FAULTS, decision.step, fault.kind, fault.fault_class)
         if any(issue.engine and issue.rule_id == _SCHEMA_RULE for issue in decision.issues):
@@ -190,11 +200,21 @@ class Meter:
         """The end of a run that doesn't count."""
         self._end(decision, "superseded")
 
-    def _end(self, decision: d.Ended | d.Superseded, outcome: str) -> None:
-        began = self._began.pop((decision.step, decision.scope), None)
+    def _end(
+        self, decision: d.Ended | d.Superseded, outcome: str, fault: Fault | None = None, *, again: bool = False
+    ) -> None:
+        place = (decision.step, decision.scope)
+        began = self._began.pop(place, None)
         if began is not None:
-            self._add(_RUNS, decision.step, outcome)
             self._add(_SECONDS, decision.step, by=max(0.0, self._at - began))
+        elif not again:
+            return
+        before = self._ends.pop(place, None)
+        if before is not None:
+            self._add(_RUNS, decision.step, before[0], by=-1)
+        self._add(_RUNS, decision.step, outcome)
+        if outcome != "passed":
+            self._ends[place] = (outcome, fault)
 
     def skipped(self, decision: d.Skipped) -> None:
         """A skip; what was suppressed has a count of its own, too."""

@@ -46,6 +46,7 @@ class Tally:
         self.meter = Meter()
         self.fault_log = FaultLog()
         self._under_way: dict[tuple[str, str], tuple[float, int]] = {}
+        self._latest: dict[tuple[str, str], Fault] = {}
         for glimpse in glimpses:
             self.meter.see(glimpse)
             self.fault_log.see(glimpse)
@@ -61,8 +62,11 @@ class Tally:
 
     def _ended(self, decision: d.Ended, glimpse: Glimpse) -> None:
         attempt = self._end(decision, glimpse, failed=decision.outcome != "passed")
-        if decision.fault is not None:
-            self.faults.append((decision, decision.fault, attempt))
+        fault, place = decision.fault, (decision.step, decision.scope)
+        if fault is None or (attempt == 0 and self._latest.get(place) == fault):
+            return  # none, or the outcome of a failure that was told when its attempt ended
+        self._latest[place] = fault
+        self.faults.append((decision, fault, attempt))
 
     def _superseded(self, decision: d.Superseded, glimpse: Glimpse) -> None:
         self._end(decision, glimpse, failed=glimpse.event.failed)
