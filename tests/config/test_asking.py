@@ -26,7 +26,10 @@ def test_a_key_stands_in_the_environment(refuse: Any) -> None:
 
 def test_a_key_by_its_name_is_right(load_text: Any) -> None:
     """In both spellings."""
-    load_text(f"{HEAD}, api_key: $KEY, targets: [{{url: 'http://x', api_key: '${{{{ env.OTHER }}}}'}}]}}\n")
+    loaded = load_text(
+        f"{HEAD}, api_key: $KEY, targets: [{{url: 'http://x', api_key: '${{{{ env.OTHER }}}}'}}]}}\n"
+    )
+    assert "key.secret" not in {problem.code for problem in loaded.problems}
 
 
 def test_tools_run_steps_that_there_are(refuse: Any) -> None:

@@ -17,6 +17,11 @@ def command(exec_text: str) -> str:
     return f"steps:\n  a: {{type: noop}}\n{step}"
 
 
+def of_templates(loaded: Any) -> list[str]:
+    """What was said about templates in a file that can be used."""
+    return [problem.code for problem in loaded.problems if problem.code.startswith("template.")]
+
+
 @pytest.mark.parametrize("quote", ["", "'", '"'])
 @pytest.mark.parametrize("data", DATA)
 def test_SEC_1_data_in_a_shells_text_is_refused_with_advice(refuse: Any, data: str, quote: str) -> None:
@@ -38,8 +43,8 @@ def test_SEC_1_data_in_a_shells_text_is_refused_with_advice(refuse: Any, data: s
     ],
 )
 def test_SEC_1_escaped_data_and_plain_text_are_fine(load_text: Any, exec_text: str) -> None:
-    """SEC-1."""
-    load_text(command(exec_text))
+    """SEC-1: not even a warning."""
+    assert of_templates(load_text(command(exec_text))) == []
 
 
 @pytest.mark.parametrize(
@@ -60,14 +65,16 @@ def test_SEC_1_detours_are_seen(refuse: Any, exec_text: str) -> None:
 
 def test_SEC_1_an_explicit_opt_in_is_respected(load_text: Any) -> None:
     """architecture.md, law 6."""
-    load_text("steps:\n  b:\n    type: command\n    exec: '{{ inputs.script }}'\n    allow_unescaped: true\n")
+    text = "steps:\n  b:\n    type: command\n    exec: '{{ inputs.script }}'\n    allow_unescaped: true\n"
+    assert "template.unescaped" not in of_templates(load_text(text))
 
 
 def test_data_elsewhere_needs_no_escape(load_text: Any) -> None:
     """A log, an argument and stdin are no shell."""
-    load_text(
+    loaded = load_text(
         "steps: {a: {type: log, message: '{{ pr.title }}'}, b: {type: command, exec: cat, stdin: '{{ pr.title }}'}}"
     )
+    assert of_templates(loaded) == []
 
 
 @pytest.mark.parametrize(

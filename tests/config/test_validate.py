@@ -111,13 +111,14 @@ def test_problems_are_in_file_order(refuse: Any) -> None:
 
 def test_x_keys_are_free(load_text: Any) -> None:
     """CLI-1: at the top, in a step and in its blocks."""
-    load_text(
+    loaded = load_text(
         """
         x-owner: me
         steps:
           a: {type: noop, x-note: {any: thing}, on_success: {x-why: 1, goto_js: 'null'}}
         """
     )
+    assert [problem for problem in loaded.problems if problem.code.startswith("key.")] == []
 
 
 def test_YML_1_yes_is_no_boolean_and_true_is_suggested(refuse: Any) -> None:
@@ -220,7 +221,7 @@ def test_a_file_without_steps_is_refused(refuse: Any, text: str) -> None:
 
 def test_a_version_may_be_a_number(load_text: Any) -> None:
     """`version: 1.0` means the text."""
-    load_text("version: 1.0\nsteps: {a: {type: noop}}\n")
+    assert list(load_text("version: 1.0\nsteps: {a: {type: noop}}\n").plan.steps) == ["a"]
 
 
 @pytest.mark.parametrize(

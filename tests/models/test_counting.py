@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gonogo.models.counting import Counts, Price, cost, price_of, tokens_at_most
+from gonogo.models.counting import Counts, Price, cost, price_of
 from gonogo.models.reply import Usage
 
 
@@ -66,11 +66,6 @@ def test_the_price_of_the_served_model_comes_before_that_of_the_asked_one() -> N
     assert price_of(prices, "m-2026", "m") == prices["m-2026"]
     assert price_of(prices, "m-2027", "m") == prices["m"]
     assert price_of(prices, "other") is None
-
-
-def test_a_text_has_at_most_as_many_tokens_as_bytes() -> None:
-    """For reservations."""
-    assert tokens_at_most("añ\ud800") == 4
 
 
 @given(*[st.none() | st.integers(0, 10**6)] * 4, st.floats(0, 100), st.floats(0, 100))

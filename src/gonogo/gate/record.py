@@ -12,7 +12,6 @@ from gonogo.gate.decisions import (
     FallbackEnded,
     GateEnded,
     RuleDecided,
-    StreamReset,
     TargetSkipped,
 )
 from gonogo.gate.events import AnyEvent, Usage
@@ -82,10 +81,6 @@ class CallRecord(Struct):
             for each in self.decisions
             if isinstance(each, TargetSkipped) and each.target == target
         ]
-
-    def withdrawn(self) -> list[StreamReset]:
-        """What was streamed and then declared void."""
-        return [each for each in self.decisions if isinstance(each, StreamReset)]
 
     def decided(self) -> list[RuleDecided]:
         """The decisions of rules and taxonomy, with their evidence."""

@@ -64,11 +64,6 @@ def plain_chunk(raw: Any) -> Chunk:
     return Chunk(text=raw) if isinstance(raw, str) else Chunk(tool=True)
 
 
-def no_usage(answer: Any) -> Usage:
-    """Nobody told."""
-    return Usage()
-
-
 class Step(Struct, frozen=True):
     """One kind of call. Only `name` and one of `invoke` and `stream` are needed.
 

@@ -54,8 +54,8 @@ class Metric(Struct, frozen=True):
 
 _RUNS = Family(
     "gonogo_step_runs_total",
-    "Runs of steps that came to an end, by outcome: passed, failed, tolerated, cancelled or superseded. The attempts of "
-    "a run are one.",
+    "Runs of steps that came to an end, with all their attempts, by outcome: passed, failed, tolerated, cancelled or "
+    "superseded.",
     ("step", "outcome"),
 )
 _SECONDS = Family(
@@ -201,7 +201,12 @@ class Meter:
         self._end(decision, "superseded")
 
     def _end(
-        self, decision: d.Ended | d.Superseded, outcome: str, fault: Fault | None = None, *, again: bool = False
+        self,
+        decision: d.Ended | d.Superseded,
+        outcome: str,
+        fault: Fault | None = None,
+        *,
+        again: bool = False,
     ) -> None:
         place = (decision.step, decision.scope)
         began = self._began.pop(place, None)

@@ -93,8 +93,3 @@ def cost(usage: Usage, price: Price | None) -> float | None:
 def price_of(prices: Mapping[str, Price], *models: str) -> Price | None:
     """The price of the first of these names that has one: the served model first, then the one asked for."""
     return next((prices[model] for model in models if model in prices), None)
-
-
-def tokens_at_most(text: str) -> int:
-    """An upper bound for reservations: tokenizers that work on bytes make no more tokens than there are bytes."""
-    return len(text.encode("utf-8", "replace"))
