@@ -162,6 +162,12 @@ class StepView(Struct, frozen=True, eq=False):
         return _output(self.node, self.state)
 
     @property
+    def withheld(self) -> bool:
+        """Whether safe mode kept its calls back: it passed without one."""
+        mutates = self.state.graph.steps[self.name].effects == "mutates"
+        return self.state.safe_mode and mutates and self.outcome == "passed"
+
+    @property
     def gate(self) -> dict[str, Any] | None:
         """What the gate tells of its latest call: attempts, decisions in sentences, who served."""
         told = self.node.meta.get("gate") if self.node is not None and self.node.meta else None

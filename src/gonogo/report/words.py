@@ -22,6 +22,8 @@ def note(step: StepView, why: Why | None) -> str:
     """What there is to say about a step beside its outcome's symbol; empty for a plain pass."""
     if step.outcome == "skipped":
         return f"skipped: {why.text if why else (step.reason or '').replace('_', ' ')}"
+    if step.withheld:
+        return ", ".join(part for part in ("not called: safe mode", _items(step)) if part)
     parts = [part for part in (_what(step), _items(step), _repeats(step)) if part]
     return ", ".join(parts)
 
