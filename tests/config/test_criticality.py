@@ -97,17 +97,18 @@ CHILD = "version: '1'\nid: child\nsteps: {s: {type: noop, %s}}"
 
 
 @pytest.mark.parametrize(
-    ("child", "keys", "criticality", "codes"),
+    ("child", "keys", "criticality", "mutates", "codes"),
     [
-        ("group: g", "workflow: child", "info", []),
-        ("mutates: true, criticality: info", "workflow: child", "external", ["criticality.inferred"]),
-        ("mutates: true, criticality: info", "workflow: child, mutates: false", "info", []),
-        ("mutates: true, criticality: info", "workflow: child, criticality: info", "info", []),
-        ("group: g", "workflow: '{{ inputs.which }}'", "external", ["criticality.inferred"]),
+        ("group: g", "workflow: child", "info", False, []),
+        ("mutates: true, criticality: info", "workflow: child", "external", True, ["criticality.inferred"]),
+        ("mutates: true, criticality: info", "workflow: child, mutates: false", "info", False, []),
+        ("mutates: true, criticality: info", "workflow: child, criticality: info", "info", True, []),
+        ("group: g", "workflow: '{{ inputs.which }}'", "external", True, ["criticality.inferred"]),
+        ("group: g", "config: other.yaml", "external", True, ["criticality.inferred"]),
     ],
 )
 def test_G_19_a_workflow_is_as_critical_as_what_it_runs(
-    tmp_path: Any, providers: Any, child: str, keys: str, criticality: str, codes: list[str]
+    tmp_path: Any, providers: Any, child: str, keys: str, criticality: str, mutates: bool, codes: list[str]
 ) -> None:
     """A.6 row 4, G7, G19: what a child changes is held back like what a step of this file changes."""
     from gonogo.config import load
@@ -117,5 +118,5 @@ def test_G_19_a_workflow_is_as_critical_as_what_it_runs(
     main.write_text(f"version: '1'\nimports: child.yaml\nsteps: {{a: {{type: workflow, {keys}}}}}")
     loaded = load(main, providers=providers, compile_expressions=lambda all_: [None] * len(all_))
     step = loaded.plan.steps["a"]
-    assert (step.criticality, step.effects != "mutates") == (criticality, True)
+    assert (step.criticality, step.mutates, step.effects) == (criticality, mutates, "idempotent")
     assert [problem.code for problem in loaded.problems] == codes

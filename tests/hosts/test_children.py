@@ -270,17 +270,27 @@ def test_an_override_that_changes_nothing_outside_leaves_the_authors_word(
     assert result.verdict == "NO-GO"
 
 
-@pytest.mark.parametrize("guard", ["external", "internal", "policy"])
+@pytest.mark.parametrize(
+    ("guard", "said"),
+    [
+        ("external", ""),
+        ("internal", ""),
+        ("policy", ""),
+        ("internal", "    criticality: info\n"),
+        ("internal", "    criticality: policy\n"),
+        ("external", "    critical: true\n"),
+    ],
+)
 def test_G_7_a_workflow_that_changes_things_is_kept_back_like_a_step_that_does(
-    run_files: Callable[..., RunResult], guard: str, tmp_path: Path
+    run_files: Callable[..., RunResult], guard: str, said: str, tmp_path: Path
 ) -> None:
-    """G7, C.8: nothing said of the calling step, it is external by what it runs, and so no child is begun."""
+    """G7, C.8: by what it runs, whatever is said of how critical the calling step is; no child is begun."""
     result = run_files(
         {
             "main.yaml": "imports: [sub.yaml]\nsteps:\n"
             f"  first: {{type: command, criticality: {guard}, mutates: false, exec: 'exit 1'}}\n"
             "  call:\n    type: workflow\n    workflow: sub\n"
-            "    depends_on: [{step: first, on_failure: continue}]\n",
+            "    depends_on: [{step: first, on_failure: continue}]\n" + said,
             "sub.yaml": "id: sub\nsteps:\n  post: {type: command, mutates: true, exec: touch acted}\n",
         }
     )

@@ -163,6 +163,7 @@ class Actions(Struct):
             config=config,
             effects="idempotent",
             criticality="external" if changes_outside(self.workflows.get(workflow)) else "info",
+            runs_mutators=changes_outside(self.workflows.get(workflow)),
             start="routed",
             fanout="reduce",
         )

@@ -43,12 +43,9 @@ def _by_type(draft: Draft) -> Effects:
         return "mutates"  # it can't be known before the templates are rendered: the safe side
 
 
-def criticality_of(
-    draft: Draft, effects: Effects, workflows: Mapping[str, Plan]
-) -> tuple[Criticality, Origin]:
-    """The criticality and where it comes from."""
+def criticality_of(draft: Draft, *, mutates: bool) -> tuple[Criticality, Origin]:
+    """The criticality and where it comes from; `mutates`: the step does, or what it runs."""
     engine = draft.engine
-    mutates = effects == "mutates" or (draft.provider.name == "workflow" and _runs_mutators(draft, workflows))
     if engine.criticality is not None:
         return engine.criticality, "explicit"
     if engine.critical is not None:
@@ -61,18 +58,19 @@ def criticality_of(
     return ("internal" if engine.for_each or _routes(draft) else "info"), "inferred"
 
 
-def _runs_mutators(draft: Draft, workflows: Mapping[str, Plan]) -> bool:
+def runs_mutators(draft: Draft, workflows: Mapping[str, Plan]) -> bool:
     """True when the workflow it runs changes the outside, or can't be known before the run."""
-    if draft.engine.mutates is False:
+    if draft.provider.name != "workflow" or draft.engine.mutates is False:
         return False
-    named = draft.config.get("workflow") or draft.config.get("config")
-    return is_template(named) or changes_outside(workflows.get(str(named)))
+    named = draft.config.get("workflow")
+    unread = named is None or is_template(named)  # a file of `config:` is read when the step is called
+    return unread or changes_outside(workflows.get(str(named)))
 
 
 def changes_outside(plan: Plan | None) -> bool:
     """True for a workflow with a step that mutates, at any depth."""
     steps = plan.steps.values() if plan is not None else ()
-    return any(step.effects == "mutates" or step.criticality == "external" for step in steps)
+    return any(step.mutates or step.criticality == "external" for step in steps)
 
 
 def _by_tag(tag: str, mutates: bool) -> Criticality:

@@ -9,7 +9,7 @@ from gonogo.config.actions import Actions, workflow_exists
 from gonogo.config.asking import check_secrets, check_tools
 from gonogo.config.children import check_child
 from gonogo.config.collect import Collector
-from gonogo.config.criticality import check_criticality, criticality_of, effects_of
+from gonogo.config.criticality import check_criticality, criticality_of, effects_of, runs_mutators
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
 from gonogo.config.json_schemas import schema_problem
@@ -36,7 +36,8 @@ class StepCompiler:
     def compile(self, draft: Draft) -> Step:
         """The step of a draft."""
         effects = effects_of(draft)
-        criticality, origin = criticality_of(draft, effects, self._actions.workflows)
+        inside = runs_mutators(draft, self._actions.workflows)
+        criticality, origin = criticality_of(draft, mutates=effects == "mutates" or inside)
         check_criticality(draft, criticality, origin, self._notes)
         self._check_own_keys(draft)
         self._check_env(draft)
@@ -65,6 +66,7 @@ class StepCompiler:
             criticality=criticality,
             criticality_source=origin,
             effects=effects,
+            runs_mutators=inside,
             schema=step_schema,
             renderer=renderer,
             for_each=engine.for_each,

@@ -94,7 +94,7 @@ class Graph:
             guards=guards,
             is_kept_in_mind=guards or step.compensate is not None,
             one_shot="one_shot" in step.tags,
-            acts=not step.always and (step.effects == "mutates" or step.criticality == "external"),
+            acts=not step.always and (step.mutates or step.criticality == "external"),
         )
 
     def _level(self, step: Step, need: Need) -> int:

@@ -118,6 +118,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
 
     `reliability`: how its outbound calls are tried: a policy as data, or a name in `Plan.reliability`.
     Units: `timeout_s` in seconds. `if_condition`, `assume`… are positions in `Plan.expressions`.
+    `runs_mutators`: it runs a workflow in which a step mutates; its own call may be repeated all the same.
     `always` is true when `if` calls always(), failure() or success(): it replaces the gate (semantics.md 5).
     """
 
@@ -138,6 +139,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     criticality: Criticality = "info"
     criticality_source: Literal["explicit", "tag", "inferred"] = "inferred"
     effects: Effects = "reads"
+    runs_mutators: bool = False
     schema: Any = None
     renderer: str | None = None
     for_each: bool = False
@@ -162,6 +164,11 @@ class Step(Struct, frozen=True, omit_defaults=True):
     env: dict[str, Any] = {}
     reliability: Any = None
     line: int = 0
+
+    @property
+    def mutates(self) -> bool:
+        """True when running it may change the outside, by its own call or by what it runs."""
+        return self.effects == "mutates" or self.runs_mutators
 
 
 class Budget(Struct, frozen=True, omit_defaults=True):

@@ -11,7 +11,6 @@ from gonogo.core.budgets import is_undoing
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.graph import Graph
 from gonogo.core.parts import Part, Site
-from gonogo.core.plan import Step
 from gonogo.core.scope import prefix, within
 from gonogo.core.state import Node, State
 
@@ -33,14 +32,7 @@ def suppressor(state: State, site: Site, scope: str, reader: Node | None) -> str
 def blocks(graph: Graph, guard: str, part: Part) -> bool:
     """external and internal steps keep back whatever mutates, policy steps what is external."""
     policy = graph.steps[guard].criticality == "policy"
-    return part.acts and (part.step.criticality == "external" if policy else changes(part.step))
-
-
-def changes(step: Step) -> bool:
-    """True for a step that mutates, or runs a workflow in which one does: that alone infers external beside it."""
-    return step.effects == "mutates" or (
-        step.criticality == "external" and step.criticality_source == "inferred"
-    )
+    return part.acts and (part.step.criticality == "external" if policy else part.step.mutates)
 
 
 def _is_behind(graph: Graph, guard: str, where: str, name: str, scope: str) -> bool:

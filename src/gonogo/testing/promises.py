@@ -205,12 +205,9 @@ def _check_lifted(state: State) -> None:
 
 
 def _keeps_back(guard: Step, step: Step) -> bool:
-    inferred = step.criticality == "external" and step.criticality_source == "inferred"
-    return (
-        step.criticality == "external"
-        if guard.criticality == "policy"
-        else step.effects == "mutates" or inferred
-    )
+    if guard.criticality == "policy":
+        return step.criticality == "external"
+    return step.effects == "mutates" or step.runs_mutators
 
 
 def _failed(outcome: str | None) -> bool:
