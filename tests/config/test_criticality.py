@@ -113,7 +113,8 @@ def test_G_19_a_workflow_is_as_critical_as_what_it_runs(
     """A.6 row 4, G7, G19: what a child changes is held back like what a step of this file changes."""
     from gonogo.config import load
 
-    (tmp_path / "child.yaml").write_text(CHILD % child)
+    for name in ("child.yaml", "other.yaml"):
+        (tmp_path / name).write_text(CHILD % child)
     main = tmp_path / "main.yaml"
     main.write_text(f"version: '1'\nimports: child.yaml\nsteps: {{a: {{type: workflow, {keys}}}}}")
     loaded = load(main, providers=providers, compile_expressions=lambda all_: [None] * len(all_))

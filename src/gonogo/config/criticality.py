@@ -94,8 +94,9 @@ def check_criticality(draft: Draft, criticality: Criticality, origin: Origin, no
     if engine.criticality is not None and engine.critical is not None:
         notes.error("key.clash", "critical and criticality say the same; keep one", (*path, "critical"))
     if origin == "inferred" and criticality == "external":
-        what = "the workflow it runs" if draft.provider.name == "workflow" else "this step"
-        message = f"{what} changes the outside; the criticality was inferred as external"
+        workflow = draft.provider.name == "workflow"
+        what = "the workflow it runs may change" if workflow else "this step changes"
+        message = f"{what} the outside; the criticality was inferred as external"
         notes.care("criticality.inferred", message, path, "write criticality: external")
     if criticality not in ("external", "internal") or origin == "inferred":
         return
