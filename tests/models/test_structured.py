@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gonogo.models.conversation import Schema, ToolCall
@@ -105,6 +105,8 @@ NESTED = st.recursive(
 VALUES = st.dictionaries(st.text(WHOLE, max_size=5), NESTED, max_size=4)
 
 
+@example("NaN", {}, "")
+@example("Infinity of ", {"a": 1}, "")
 @given(PROSE, VALUES, PROSE)
 def test_an_object_in_prose_comes_out_as_it_went_in(before: str, value: dict[str, Any], after: str) -> None:
     """Whatever stands around it."""

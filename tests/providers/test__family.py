@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
+import anyio
 import pytest
 
 from gonogo.providers import _family
@@ -37,6 +39,26 @@ def test_a_dead_process_is_no_member() -> None:
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert Family(process.pid, "none").members() == ()
     process.wait()
+
+
+def test_a_process_amid_execve_is_found(tmp_path: Path) -> None:
+    """Its environment is empty for a moment; here it does nothing but exec, in a session of its own."""
+    again = tmp_path / "again"
+    again.write_text('#!/bin/sh\nexec "$0"\n')
+    again.chmod(0o755)
+    leader = subprocess.Popen(
+        ["sh", "-c", 'setsid "$0" >/dev/null 2>&1 &', again],
+        env={**os.environ, "GONOGO_CALL": "a-mark-of-its-own"},
+        start_new_session=True,
+    )
+    leader.wait()
+    family = Family(leader.pid, "a-mark-of-its-own")
+    try:
+        seen = [len(family.left_behind()) for _ in range(300)]
+    finally:
+        anyio.run(family.end, leader.poll, 0.2)
+    assert set(seen) == {1}
+    assert family.members() == ()
 
 
 def test_without_proc_only_the_group_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -107,7 +107,7 @@ def _fenced(text: str) -> Iterator[Any]:
 
 def _in_prose(text: str, want: Want) -> Iterator[Any]:
     """Values that begin within prose. What looks like JSON and isn't ends the search: its parts aren't the answer."""
-    decoder = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant)
+    decoder = json.JSONDecoder()
     position = 0
     for _ in range(_STARTS_TRIED_MAX):
         opening = _OPENING[want].search(text, position)
@@ -144,9 +144,15 @@ def _only(values: list[Any], want: Want, found: Found) -> Extracted | NoAnswer:
 
 
 def _strict(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError for no JSON, its child _NotStrict for unclear JSON."""
+    """The value of a JSON text. Raises ValueError for no JSON, its child _NotStrict for unclear JSON.
+
+    A text is judged when it has been read to its end: prose that begins with "NaN" is no JSON at all.
+    """
+    unclear: list[str] = []
     try:
-        json.loads(text, object_pairs_hook=_pairs, parse_constant=_constant)
+        json.loads(text, object_pairs_hook=_pairs(unclear), parse_constant=_constant(unclear))
+        if unclear:
+            raise _NotStrict(unclear[0])
         return msgspec.json.decode(text)
     except RecursionError as problem:
         raise ValueError("too deep") from problem
@@ -154,15 +160,18 @@ def _strict(text: str) -> Any:
         raise _NotStrict("the answer holds half of a character") from problem
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise _NotStrict("the answer holds an object with the same name twice")
+def _pairs(unclear: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            unclear.append("the answer holds an object with the same name twice")
+        return value
+
     return made
 
 
-def _constant(name: str) -> Any:
-    raise _NotStrict(f"the answer holds {name}, which is no JSON")
+def _constant(unclear: list[str]) -> Callable[[str], None]:
+    return lambda name: unclear.append(f"the answer holds {name}, which is no JSON")
 
 
 def _no(message: str) -> NoAnswer:

@@ -25,6 +25,8 @@ GRACE_S = 1.5
 
 _POLL_S = (0.005, 0.01, 0.02, 0.05, 0.1)
 _KILL_ROUNDS = 10
+_EMPTY_AGAIN_S = (0.0, 0.0001, 0.001)
+"""Pauses after each look at an empty environment; few processes really have one."""
 _WINDOW_S = 2.0
 """Within this time process ids can't have gone round once, so the newest ids are enough to look at."""
 
@@ -184,11 +186,24 @@ def _read_stat(pid: int) -> Member | None:
 
 
 def _carries(pid: int, mark: str) -> bool:
+    """A process amid execve shows an empty environment for a moment, so an empty one is read again."""
+    for pause_s in _EMPTY_AGAIN_S:
+        environment = _environment(pid)
+        if environment:
+            return mark.encode() in environment
+        if environment is None:
+            return False
+        time.sleep(pause_s)  # noqa: TID251 - at most a millisecond, and the look is one step of the loop
+    return False
+
+
+def _environment(pid: int) -> bytes | None:
+    """None when it is gone, or another user's."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return mark.encode() in file.read()
+            return file.read()
     except OSError:
-        return False  # gone, or another user's
+        return None
 
 
 def _descendants(roots: set[int], alive: Mapping[int, Member]) -> set[int]:
