@@ -89,7 +89,7 @@ async def _drive(
             with _owning_the_process(loop) if signals else _nothing():
                 await loop.run()
             if state.graph.plan.outputs and state.finished is not None and not state.finished.parked:
-                given, fault = await outputs.declared(state, loop.evaluations, loop.templates)
+                given, fault = await outputs.declared(state, loop.evaluations, loop.workplace.templates)
         finally:
             await loop.evaluations.close()
         notes = (*journal.notes, *((fault.message,) if fault else ()))

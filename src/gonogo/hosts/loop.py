@@ -28,25 +28,14 @@ from gonogo.core.events import (
     TimerFired,
 )
 from gonogo.core.machine import advance
-from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.errors import Bug, GonogoError
-from gonogo.expressions.request import Limits
-from gonogo.expressions.sandbox import Sandbox
 from gonogo.hosts.base import Surroundings
-from gonogo.hosts.calls import Calls
 from gonogo.hosts.clock import RunClock
-from gonogo.hosts.context import CallContext, RunChild
-from gonogo.hosts.evaluation import Evaluations
-from gonogo.hosts.gates import Gates
-from gonogo.hosts.outcomes import Outcomes
-from gonogo.hosts.prepare import Preparation
-from gonogo.hosts.schemas import Schemas
-from gonogo.hosts.templates import Templates
-from gonogo.hosts.tools import StepTools
+from gonogo.hosts.context import RunChild
+from gonogo.hosts.workplace import Workplace
 from gonogo.journal.records import Record
 from gonogo.journal.store import Request, RunJournal
-from gonogo.provider import Context
 
 POLL_S = 0.5
 """How often the inbox is looked at for requests of other processes."""
@@ -66,20 +55,9 @@ class RunLoop:
         self.journal = journal
         self.around = around
         self.clock = clock
-        self.templates = Templates()
-        self.evaluations = Evaluations(self._open_sandbox, self.templates, around.redactor, Limits())
-        self.gates = Gates(state, around, self.evaluations)
-        self._child = child
-        outcomes = Outcomes(
-            around.redactor, journal.blobs, Schemas(), state.graph.plan.limits.output_bytes_max
-        )
-        preparation = Preparation(
-            state, around.table, self.templates, around.environment, around.overlay, around.redactor
-        )
-        self._tools = StepTools(state, preparation, outcomes, self._context)
-        self._calls = Calls(
-            state, preparation, outcomes, clock, self._context, around.slots, post=self.post, fail=self.fail
-        )  # fmt: skip
+        self.workplace = Workplace(state, journal.blobs, around, clock, child, post=self.post, fail=self.fail)
+        self.evaluations = self.workplace.evaluations
+        self._calls = self.workplace.calls
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._inbox: list[AnyEvent] = []
@@ -92,9 +70,6 @@ class RunLoop:
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._patience: asyncio.TimerHandle | None = None
         self._poll: asyncio.TimerHandle | None = None
-
-    def _open_sandbox(self) -> Sandbox:
-        return self.around.new_sandbox(self.state.started_at_ms)
 
     def post(self, event: AnyEvent) -> None:
         """Something happened; it will be part of the next turn."""
@@ -336,20 +311,6 @@ class RunLoop:
         if isinstance(request, AnswerGiven):
             return replace(request, at=self.clock.now(), text=self.around.redactor.text(request.text))
         return replace(request, at=self.clock.now())
-
-    def _context(self, command: StartCall, step: Step, timeout_s: float | None) -> Context:
-        return CallContext(
-            self.state.run_id,
-            command,
-            step,
-            self.around,
-            self.evaluations,
-            self.templates,
-            self._child,
-            self.gates,
-            self._tools,
-            timeout_s,
-        )
 
 
 _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
