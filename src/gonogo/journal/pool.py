@@ -1,0 +1,125 @@
+"""Calls of runs that any worker may perform: what a host of several machines asks of the place that keeps them.
+
+A host offers a call as a ticket once its record is in the journal; a worker claims it, performs it and leaves what came
+of it; the host takes that, journals it, and only then says that it is done with it. Who tells a worker that there is a
+ticket is an engine's business, not the pool's: `claim` is safe to be called by several, at any time, after any crash.
+
+    offered ──claim──▶ under way ──leave(last)──▶ answered ──take, journal, done──▶ gone
+       └──────withdraw──────▶ gone, or answered with what the host gave instead
+
+`postgres/` keeps a pool for several machines, `memory_pool.py` one for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from gonogo.core.commands import StartCall
+from gonogo.core.events import AnyEvent
+
+__all__ = ["Bell", "Claim", "Pool", "Ticket"]
+
+
+class Ticket(Struct, frozen=True):
+    """A call on offer. `seq` is the record that started it: what a worker must have read to prepare it. `label` is for
+    people.
+    """
+
+    run_id: str
+    command: StartCall
+    seq: int
+    label: str = ""
+
+
+class Claim(Struct, frozen=True):
+    """The right to perform a call. `before`: how many claims there were before this one; a call that mutates and was
+    claimed before may have been performed already. `stop`: it was asked to stop meanwhile, so it needn't be begun.
+    """
+
+    ticket: Ticket
+    before: int = 0
+    stop: bool = False
+
+
+class Bell(Protocol):
+    """Tells that there is something to look at. `fileno` stays the same and is readable while `heard` has names; a
+    name too many may be heard (after a lost connection all of them are), one too few never.
+    """
+
+    def fileno(self) -> int:
+        """For `asyncio`'s `add_reader`, or select."""
+        ...
+
+    def heard(self) -> set[str]:
+        """The names rung since it was last asked. Never blocks."""
+        ...
+
+    def close(self) -> None:
+        """Hear no more. May be called twice."""
+        ...
+
+
+class Pool(Protocol):
+    """Tickets and what came of them. Everything is durable when a method returns; every method may raise JournalError.
+
+    Methods may block on the network. They may be called from several threads.
+    """
+
+    def offer(self, tickets: Sequence[Ticket]) -> None:
+        """Let these calls be claimed. One that is offered already stays as it is. Rings the runs."""
+        ...
+
+    def claim(self, run_id: str, call: int, worker: str) -> Claim | None:
+        """Perform this call; None when it was taken back, is answered, or was never offered.
+
+        A call under way can be claimed again: that its worker is dead is for the caller to know.
+        """
+        ...
+
+    def leave(
+        self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
+    ) -> bool:
+        """Leave what came of a call, behind what was left before; `last` ends the ticket. Rings the run.
+
+        False, and nothing is left: the ticket has ended or is gone, or, when the claim's `before` is given, somebody
+        has claimed the call since.
+        """
+        ...
+
+    def take(self, run_id: str, after: int = 0) -> list[tuple[int, AnyEvent]]:
+        """What was left for a run with ids above `after`, by id. It stays until it is `done`.
+
+        Ids rise in the order in which things can be seen: what has a lower id never turns up later.
+        """
+        ...
+
+    def done(self, run_id: str, ids: Collection[int]) -> None:
+        """Forget what the journal holds now; a ticket goes with its last event."""
+        ...
+
+    def withdraw(self, run_id: str, call: int, instead: AnyEvent | None = None) -> bool:
+        """Take a call back. One that nobody claimed is answered with `instead`, or goes away when that is None (True).
+        One under way is asked to stop, which rings its worker, and still answers (False); so for one that has ended.
+        """
+        ...
+
+    def to_stop(self, worker: str) -> set[tuple[str, int]]:
+        """Run and call of what this worker has claimed last, was asked to stop and didn't end yet."""
+        ...
+
+    def open(self, run_id: str) -> set[int]:
+        """Calls that were offered and aren't gone: whoever resumes the run must not take these for lost."""
+        ...
+
+    def clear(self, run_id: str) -> None:
+        """Forget all of a run that is over."""
+        ...
+
+    def bell(self, names: Collection[str]) -> Bell:
+        """Rung with a run's id by `offer`, `leave`, `withdraw` and requests in its inbox; with a worker's id when a
+        call of it is asked to stop.
+        """
+        ...
