@@ -138,11 +138,12 @@ def wanted() -> dict[str, list[str]]:
     """Requirements of pyproject.toml by the lock file that must meet them."""
     data = project()
     run = data["project"]["dependencies"]  # type: ignore[index]
+    by_choice = sum(data["project"]["optional-dependencies"].values(), [])  # type: ignore[index]
     groups = data["dependency-groups"]
     return {
         "run.txt": run,
         "build.txt": groups["build"],  # type: ignore[index]
-        "dev.txt": [*run, *groups["dev"], *groups["build"]],  # type: ignore[index]
+        "dev.txt": [*run, *by_choice, *groups["dev"], *groups["build"]],  # type: ignore[index]
         "model.txt": groups["model"],  # type: ignore[index]
         "lock.txt": groups["lock"],  # type: ignore[index]
     }
@@ -169,7 +170,7 @@ def test_the_locks_agree() -> None:
 
 
 def test_every_locked_package_has_a_licence_we_may_ship_with() -> None:
-    """Permissive licences only; MPL-2.0 where it stays in development."""
+    """Permissive licences only; MPL-2.0 where it stays in development, LGPL-3.0 for what comes by choice."""
     verdicts = licences.judge_lock(ROOT / "requirements")
     assert len(verdicts) > 20
     assert [verdict for verdict in verdicts if not verdict.allowed] == []

@@ -1,7 +1,8 @@
 """Check that every locked package has a licence that lets gonogo be Apache-2.0 and be shipped with it.
 
-Reads the metadata of the installed distributions, so run it in a virtualenv made from the lock. What is only
-used in development may also be MPL-2.0: it binds the files it comes with, and none of them is shipped.
+Reads the metadata of the installed distributions, so run it in a virtualenv made from the lock. What is only used in
+development may also be MPL-2.0: it binds the files it comes with, and none of them is shipped. LGPL-3.0 will do for what
+a user installs by choice (an extra): it stays a library of its own, unchanged and replaceable.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PERMISSIVE = frozenset(
         "Unlicense",
     }
 )
-DEVELOPMENT_ONLY = frozenset({"MPL-2.0"})
+NOT_SHIPPED = frozenset({"LGPL-3.0-only", "MPL-2.0"})
 
 # Older metadata spells licences in many ways; what isn't here is refused, so that a person looks.
 SPELLINGS = {
@@ -100,7 +101,7 @@ def judge(names: list[str], *, shipped: frozenset[str]) -> list[Verdict]:
             licence = licence_of(distribution(name))
         except PackageNotFoundError:
             continue
-        allowed = PERMISSIVE if name in shipped else PERMISSIVE | DEVELOPMENT_ONLY
+        allowed = PERMISSIVE if name in shipped else PERMISSIVE | NOT_SHIPPED
         verdicts.append(Verdict(name, licence, permits(licence, allowed)))
     return verdicts
 

@@ -23,6 +23,7 @@ LOCKS: dict[str, tuple[str, ...]] = {
     "build.txt": ("--group", "build", "--constraints", "requirements/run.txt"),
     "dev.txt": (
         "pyproject.toml",
+        "--all-extras",
         "--group",
         "dev",
         "--group",
