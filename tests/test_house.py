@@ -138,7 +138,7 @@ def wanted() -> dict[str, list[str]]:
     """Requirements of pyproject.toml by the lock file that must meet them."""
     data = project()
     run = data["project"]["dependencies"]  # type: ignore[index]
-    by_choice = sum(data["project"]["optional-dependencies"].values(), [])  # type: ignore[index]
+    by_choice = [text for texts in data["project"]["optional-dependencies"].values() for text in texts]  # type: ignore[index]
     groups = data["dependency-groups"]
     return {
         "run.txt": run,

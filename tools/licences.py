@@ -1,8 +1,8 @@
 """Check that every locked package has a licence that lets gonogo be Apache-2.0 and be shipped with it.
 
 Reads the metadata of the installed distributions, so run it in a virtualenv made from the lock. What is only used in
-development may also be MPL-2.0: it binds the files it comes with, and none of them is shipped. LGPL-3.0 will do for what
-a user installs by choice (an extra): it stays a library of its own, unchanged and replaceable.
+development may also be MPL-2.0: it binds the files it comes with, and none of them is shipped. LGPL-3.0 will do for
+what a user installs by choice (an extra): it stays a library of its own, unchanged and replaceable.
 """
 
 from __future__ import annotations
