@@ -220,7 +220,8 @@ class Provider(Struct, frozen=True):
     ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
     host only backs it up. `inline`: `run` waits for nothing but `context.evaluate`, so that no task is needed for it.
     `gated`: it calls out through `context.gate`, so that a step's `reliability` has a meaning.
-    `needs_names`: False when `call.names` is never read, so that the host need not build it.
+    `local_only`: it needs the process that runs the workflow (a child run, the person at hand), so no other worker
+    performs it. `needs_names`: False when `call.names` is never read, so that the host need not build it.
     """
 
     name: str
@@ -239,6 +240,7 @@ class Provider(Struct, frozen=True):
     needs_names: bool = True
     inline: bool = False
     gated: bool = False
+    local_only: bool = False
     summary: str = ""
 
     def checked(self, config: Mapping[str, Any]) -> Any:

@@ -87,6 +87,7 @@ class StepCompiler:
             secret_outputs=tuple(engine.secret_outputs),
             env=dict(engine.env),
             reliability=engine.reliability,
+            runs_on=engine.runs_on or "",
             line=draft.line,
             **self._blocks(draft, criticality),
         )

@@ -117,6 +117,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     """One step, engine side; `config` belongs to its provider and is rendered right before a call.
 
     `reliability`: how its outbound calls are tried: a policy as data, or a name in `Plan.reliability`.
+    `runs_on`: the label of the workers that may perform it, where there are workers.
     Units: `timeout_s` in seconds. `if_condition`, `assume`… are positions in `Plan.expressions`.
     `runs_mutators`: it runs a workflow in which a step mutates; its own call may be repeated all the same.
     `always` is true when `if` calls always(), failure() or success(): it replaces the gate (semantics.md 5).
@@ -163,6 +164,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     secret_outputs: tuple[str, ...] = ()
     env: dict[str, Any] = {}
     reliability: Any = None
+    runs_on: str = ""
     line: int = 0
 
     @property

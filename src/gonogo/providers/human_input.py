@@ -86,6 +86,7 @@ PROVIDER = Provider(
     config=Config,
     run=run,
     effects="reads",
+    local_only=True,
     templates=frozenset({"prompt", "placeholder", "default"}),
     aliases=("human_input",),
     own_timeout=True,

@@ -126,6 +126,7 @@ PROVIDER = Provider(
     config=Config,
     run=run,
     effects="idempotent",
+    local_only=True,
     templates=frozenset({"key"}),
     late_templates=frozenset({"transform"}),
     expressions={"value_js": "value", "transform_js": "value"},

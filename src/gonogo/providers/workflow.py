@@ -159,6 +159,7 @@ PROVIDER = Provider(
     config=Config,
     run=run,
     effects="idempotent",
+    local_only=True,
     late_templates=frozenset({"args", "workflow_inputs"}),
     default_fanout="reduce",
     summary="runs another workflow as a run of its own",

@@ -103,6 +103,8 @@ Tag = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=100
 Count = Annotated[int, Meta(ge=0, le=COUNT_MAX)]
 Parallel = Annotated[int, Meta(ge=1, le=10_000)]
 Loops = Annotated[int, Meta(ge=0, le=100_000)]
+Label = Annotated[str, Meta(pattern="^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$")]
+"""A label of workers; it is part of a queue's name."""
 EnvValue = Annotated[Any, Written(env_value, str | float | bool)]
 Runs = Annotated[int, Meta(ge=-COUNT_MAX, le=COUNT_MAX)]
 SchemaValue = Annotated[Any, Written(schema_value, str | dict[str, Any])]

@@ -14,6 +14,7 @@ from gonogo.config.schema.base import (
     CriticalityWord,
     Env,
     Event,
+    Label,
     LimitSeconds,
     Loops,
     Noun,
@@ -126,6 +127,9 @@ class Step(Noun, frozen=True, kw_only=True):
         Meta(
             description="How its outbound calls are tried: a policy of the top's reliability, or one of its own."
         ),
+    ] = None
+    runs_on: Annotated[
+        Label | None, Meta(description="Label of the workers that may perform it; a local run has none.")
     ] = None
     compensate: Annotated[
         str | None, Meta(description="Step that undoes this one when the run doesn't end well.")
