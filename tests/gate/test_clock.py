@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,7 +12,7 @@ import anyio
 import pytest
 from tests.gate.world import NO_WAIT, Chunk, collected, gate, play, policy
 
-from gonogo.gate import Bounds, Exhausted, GateError, Step, Timers
+from gonogo.gate import Bounds, Exhausted, Gate, GateError, Step, Timers
 
 
 async def with_scopes(attempt: Any) -> str:
@@ -103,3 +105,23 @@ def test_a_cancellation_at_the_same_moment_is_not_hidden(scope: bool) -> None:
 
     cancelled, at = play(story)
     assert (cancelled, at) == (True, 2.0)
+
+
+def test_a_limit_that_is_over_keeps_nothing_alive() -> None:
+    """The loop keeps cancelled timers for a while; the call, its answer and its record don't stay with them."""
+
+    class Answer:
+        pass
+
+    async def story() -> Any:
+        values = [Answer()]
+        seen = weakref.ref(values[0])
+
+        async def give() -> Answer:
+            return values.pop()
+
+        await Gate("a").call(give)
+        gc.collect()
+        return seen()
+
+    assert asyncio.run(story()) is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AbstractContextManager
+from contextvars import Context
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -83,12 +84,18 @@ class _TaskLimit:
         self._fired = 0
         self._before = task.cancelling()
         self.cancelled_caught = False
-        self._timer = task.get_loop().call_later(delay_s, self._fire)
+        self._arm(delay_s)
+
+    def _arm(self, delay_s: float) -> None:
+        # A context of its own, because the loop keeps cancelled timers for a while: a copy of the running one would
+        # keep the whole call with them.
+        loop = self._task.get_loop()
+        self._timer = loop.call_at(loop.time() + delay_s, self._fire, context=Context())
 
     def _fire(self) -> None:
         self._fired += 1
         self._task.cancel()
-        self._timer = self._task.get_loop().call_later(AGAIN_S, self._fire)
+        self._arm(AGAIN_S)
 
     def __enter__(self) -> _TaskLimit:
         return self
