@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gonogo.core.state import State
     from gonogo.expressions.sandbox import Sandbox
     from gonogo.gate.budgets import Purse
+    from gonogo.hosts.away import Spread
     from gonogo.journal.records import Record
     from gonogo.journal.redact import Redactor
     from gonogo.journal.store import Runs
@@ -78,6 +79,7 @@ class Surroundings(Struct, frozen=True):
     `plan_of` loads the plan of a file a workflow step names. `patience_s` is how long a parked run waits for an
     answer or a timer. `slots` bounds calls over a run and its children together (case CON-2).
     `outbound` is what their gates share, `purse` what the run above may still spend.
+    `spread` is how calls get to other workers, where there are any.
     """
 
     table: Table
@@ -95,6 +97,7 @@ class Surroundings(Struct, frozen=True):
     slots: asyncio.Semaphore | None = None
     outbound: Outbound = field(default_factory=Outbound)
     purse: Purse | None = None
+    spread: Spread | None = None
 
 
 class RunResult(Struct, frozen=True):

@@ -12,7 +12,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gonogo.core.events import AnyEvent, CallLost, CancelAsked, Resumed, RunStarted
+from gonogo.core.commands import StartCall
+from gonogo.core.events import CallLost, CancelAsked, Resumed, RunStarted
 from gonogo.core.faults import Fault
 from gonogo.core.machine import begin, outstanding
 from gonogo.core.state import State
@@ -42,7 +43,7 @@ async def run_new(
     Raises:
         JournalError, SandboxError, Bug: the run stopped where it was; it can be resumed.
     """
-    return await _drive(begin(event), journal, around, RunClock(), [event], signals)
+    return await _drive(begin(event), journal, around, RunClock(), event, signals)
 
 
 async def run_again(
@@ -59,9 +60,8 @@ async def run_again(
         journal.close()
         return result_of(state, notes)
     clock = clock_after(journal.records)
-    events: list[AnyEvent] = [Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)]
-    events += [CallLost(at=clock.now(), call=call) for call in state.calls]
-    return await _drive(state, journal, around, clock, events, signals)
+    event = Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)
+    return await _drive(state, journal, around, clock, event, signals)
 
 
 def is_over(state: State) -> bool:
@@ -75,15 +75,17 @@ async def _drive(
     journal: RunJournal,
     around: Surroundings,
     clock: RunClock,
-    events: list[AnyEvent],
+    event: RunStarted | Resumed,
     signals: bool,
 ) -> RunResult:
     try:
         children = Children(state, around, run_new, run_again)
         loop = RunLoop(state, journal, around, clock, children.run)
-        loop.take_up(outstanding(state))
-        for event in events:
-            loop.post(event)
+        in_flight = outstanding(state)
+        loop.take_up(in_flight)
+        loop.post(event)
+        for call in loop.take_over([each for each in in_flight if isinstance(each, StartCall)]):
+            loop.post(CallLost(at=clock.now(), call=call))
         given, fault = None, None
         try:
             with _owning_the_process(loop) if signals else _nothing():

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -37,6 +37,9 @@ from gonogo.hosts.workplace import Workplace
 from gonogo.journal.records import Record
 from gonogo.journal.store import Request, RunJournal
 
+if TYPE_CHECKING:
+    from gonogo.hosts.away import Away, Spread
+
 POLL_S = 0.5
 """How often the inbox is looked at for requests of other processes."""
 TURNS_MAX = 32
@@ -58,6 +61,7 @@ class RunLoop:
         self.workplace = Workplace(state, journal.blobs, around, clock, child, post=self.post, fail=self.fail)
         self.evaluations = self.workplace.evaluations
         self._calls = self.workplace.calls
+        self._away = _away(self, around.spread)
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._inbox: list[AnyEvent] = []
@@ -95,6 +99,20 @@ class RunLoop:
         for command in commands:
             if isinstance(command, SetTimer):
                 self._set_timer(command)
+
+    def take_over(self, commands: Iterable[StartCall]) -> list[int]:
+        """After a resume: calls that other workers may perform are offered again. Returns those nobody knows of."""
+        away = self._away
+        if away is None:
+            return [command.call for command in commands]
+        known = away.known()
+        lost: list[int] = []
+        for command in commands:
+            if command.call in known or away.takes(command):
+                away.start(command)
+            else:
+                lost.append(command.call)
+        return lost
 
     async def run(self) -> None:
         """Until the run is over or parked. Cancelling this cancels the run: it ends as after Ctrl-C, in short
@@ -134,6 +152,8 @@ class RunLoop:
             if timer is not None:
                 timer.cancel()
         self._timers.clear()
+        if self._away is not None:
+            self._away.close()
         await self._calls.close()
 
     # --- one turn
@@ -144,6 +164,8 @@ class RunLoop:
                 self._work_off()
             finally:
                 self._write()
+            if self._away is not None and not self._done.done():
+                self._away.send(self._seq - 1)
             self._turn_is_due = False
             if self._inbox and not self._done.done():
                 self._turn_is_due = True
@@ -169,7 +191,7 @@ class RunLoop:
             step = advance(state, event)
             self._unwritten.append(Record(self._seq, now_s, event, step.decisions))
             self._seq += 1
-            if self._mutating or type(event) in _REQUESTS:
+            if self._mutating or self._away is not None or type(event) in _REQUESTS:
                 self._note_event(event)
             if step.commands:
                 commands += step.commands
@@ -185,8 +207,14 @@ class RunLoop:
         if isinstance(event, _RETURNS) and event.call in self._mutating:
             self._mutating.discard(event.call)
             self._must_sync = True
-        elif isinstance(event, _REQUESTS) and event.request:
+        elif self._is_kept_elsewhere(event):
             self._must_sync = True
+
+    def _is_kept_elsewhere(self, event: AnyEvent) -> bool:
+        """It is forgotten there once the journal holds it."""
+        if isinstance(event, _REQUESTS):
+            return bool(event.request)
+        return self._away is not None and self._away.brought(event)
 
     def _note_commands(self, commands: Sequence[Command]) -> None:
         """Names are taken hold of before the state moves on; the intent of a mutating call must be durable."""
@@ -212,6 +240,8 @@ class RunLoop:
                     continue
         if sync:
             self._forget_requests(records)
+            if self._away is not None:
+                self._away.written(records)
 
     def _forget_requests(self, records: Sequence[Record]) -> None:
         """The journal holds them now."""
@@ -240,8 +270,15 @@ class RunLoop:
         elif not finished.parked:
             self._finish()
 
+    def _start_call(self, command: StartCall) -> None:
+        if self._away is not None and self._away.takes(command):
+            self._away.start(command)
+        else:
+            self._calls.start(command)
+
     def _stop_call(self, command: StopCall) -> None:
-        self._calls.stop(command.call)
+        if self._away is None or not self._away.stop(command.call):
+            self._calls.stop(command.call)
 
     def _evaluate(self, command: Evaluate) -> None:
         """It was asked when its names were taken hold of."""
@@ -288,7 +325,8 @@ class RunLoop:
 
     def _check_alive(self) -> None:
         """Nothing in flight, timed or queued, but not ended: stop loudly (core-notes.md 8)."""
-        if not (len(self._calls) or self.evaluations.in_use or self._timers or self._inbox):
+        away = self._away is not None and len(self._away)
+        if not (len(self._calls) or away or self.evaluations.in_use or self._timers or self._inbox):
             raise Bug(
                 f"run {self.state.run_id} has nothing in flight but isn't over",
                 advice="please report it with the run's journal",
@@ -314,7 +352,7 @@ class RunLoop:
 
 
 _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
-    StartCall: lambda loop, command: loop._calls.start(command),
+    StartCall: RunLoop._start_call,
     StopCall: RunLoop._stop_call,
     Evaluate: RunLoop._evaluate,
     SetTimer: RunLoop._set_timer,
@@ -322,6 +360,14 @@ _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
     FinishRun: RunLoop._park_or_finish,
 }
 """How each command is performed; an unknown one raises KeyError, which stops the run."""
+
+
+def _away(loop: RunLoop, spread: Spread | None) -> Away | None:
+    if spread is None:
+        return None
+    from gonogo.hosts.away import Away  # a run in one process does without
+
+    return Away(loop.state, loop.around.table, spread, loop.clock, loop.post, loop.fail)
 
 
 def requests_in(records: Sequence[Record]) -> set[str]:

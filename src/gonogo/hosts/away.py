@@ -1,0 +1,213 @@
+"""Calls of a run that other workers perform: offered in a pool, and answered by what is left there.
+
+Which calls those are is a matter of the plan alone, so that whoever takes the run over after a crash comes to the same:
+a call of that kind may always be offered again, since the pool knows whether it was offered, taken or answered before.
+All others stay where the run's loop is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gonogo.core.commands import StartCall
+from gonogo.core.events import AnyEvent, CallDone, CallFailed, CallLost, CallParked
+from gonogo.core.faults import Effect, Fault
+from gonogo.core.plan import Step
+from gonogo.core.state import State
+from gonogo.hosts.clock import RunClock
+from gonogo.journal.pool import Pool, Ticket
+from gonogo.journal.records import Record
+from gonogo.providers.table import Table, UnknownType
+
+LONG_S = 60.0
+"""A step that is given this long goes to a queue: its run may move to another worker meanwhile."""
+UNCLAIMED_S = 3600.0
+"""So long a call waits for a worker that takes it: with a label that no worker has it would wait for ever (law 2)."""
+STOP_S = 5.0
+"""So long a worker that was told to stop a call has to say what became of it (law 7 counts from there)."""
+LOOK_S = 1.0
+"""How often the pool is looked at when nobody rings."""
+
+_LAST = (CallDone, CallFailed, CallParked, CallLost)
+
+
+class Spread(Struct, frozen=True):
+    """How calls get to other workers. `dispatch` tells an engine of tickets that are in the pool.
+
+    `listen` has a function called whenever something was left for a run, until the answer to it is called.
+    """
+
+    pool: Pool
+    dispatch: Callable[[Sequence[Ticket]], None]
+    listen: Callable[[str, Callable[[], None]], Callable[[], None]]
+
+
+class Away:
+    """The calls of one run that are elsewhere."""
+
+    def __init__(
+        self, state: State, table: Table, spread: Spread, clock: RunClock, post: Callable[[AnyEvent], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:  # fmt: skip
+        self._state = state
+        self._table = table
+        self._spread = spread
+        self._clock = clock
+        self._post = post
+        self._fail = fail
+        self._calls: dict[int, StartCall] = {}
+        self._to_offer: list[StartCall] = []
+        self._alarms: dict[int, asyncio.TimerHandle] = {}
+        self._posted: dict[int, tuple[AnyEvent, int]] = {}
+        self._last_id = 0
+        self._loop = asyncio.get_running_loop()
+        self._poll: asyncio.TimerHandle | None = None
+        self._deaf = spread.listen(state.run_id, self.look)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def takes(self, command: StartCall) -> bool:
+        """Whether this call is for any worker. The same for everybody who has the plan."""
+        return goes_away(self._state.graph.steps[command.step], command.scope, self._table) and not (
+            self._state.safe_mode and command.effects == "mutates"
+        )
+
+    def known(self) -> set[int]:
+        """Calls of an earlier host of this run that the pool still knows of."""
+        return self._spread.pool.open(self._state.run_id)
+
+    def start(self, command: StartCall) -> None:
+        """Offer a call, once the record that starts it is written (`send`)."""
+        self._calls[command.call] = command
+        self._to_offer.append(command)
+
+    def send(self, seq: int) -> None:
+        """Everything up to record `seq` is written: what was started by it may be performed now."""
+        if not self._to_offer:
+            return
+        commands, self._to_offer = self._to_offer, []
+        run_id = self._state.run_id
+        steps = self._state.graph.steps
+        tickets = [Ticket(run_id, each, seq, steps[each.step].runs_on) for each in commands]
+        self._spread.pool.offer(tickets)
+        self._spread.dispatch(tickets)
+        for each in commands:
+            self._alarms[each.call] = self._loop.call_later(UNCLAIMED_S, self._nobody_came, each)
+        if self._poll is None:
+            self._look_again()
+
+    def stop(self, call: int) -> bool:
+        """Take a call back; False when it isn't elsewhere."""
+        command = self._calls.get(call)
+        if command is None:
+            return False
+        stopped = self._stopped(command, "none")
+        if command in self._to_offer:
+            self._to_offer.remove(command)
+            self._land(call, stopped)
+        else:
+            self._spread.pool.withdraw(self._state.run_id, call, stopped)
+            self._set_alarm(call, STOP_S, lambda: self._abandon(command))
+        return True
+
+    def look(self) -> None:
+        """Take what was left for the run. What the journal knew before a crash is only forgotten here."""
+        try:
+            known: list[int] = []
+            for number, event in self._spread.pool.take(self._state.run_id, self._last_id):
+                self._last_id = number
+                call = getattr(event, "call", None)
+                if call in self._calls:
+                    self._take(event, number)
+                else:
+                    known.append(number)
+            if known:
+                self._spread.pool.done(self._state.run_id, known)
+        except Exception as error:  # noqa: BLE001 - a run that hears nothing of its calls can't go on
+            self._fail(error)
+
+    def written(self, records: Iterable[Record]) -> None:
+        """These records are durable: what they hold needs no other place."""
+        known = [
+            posted[1]
+            for record in records
+            if (posted := self._posted.pop(id(record.event), None)) is not None
+        ]
+        if known:
+            self._spread.pool.done(self._state.run_id, known)
+
+    def brought(self, event: AnyEvent) -> bool:
+        """Whether an event came from elsewhere, and so has to be durable before it is forgotten there."""
+        return id(event) in self._posted
+
+    def close(self) -> None:
+        """Listen no more; the calls go on where they are."""
+        self._deaf()
+        for alarm in (*self._alarms.values(), *([self._poll] if self._poll is not None else [])):
+            alarm.cancel()
+        self._alarms.clear()
+        self._calls.clear()
+
+    def _take(self, event: AnyEvent, number: int) -> None:
+        event = replace(event, at=self._clock.now())
+        self._posted[id(event)] = event, number
+        if isinstance(event, _LAST):
+            self._land(event.call, event)
+        else:
+            self._post(event)
+
+    def _land(self, call: int, event: AnyEvent) -> None:
+        if self._calls.pop(call, None) is None:
+            return
+        alarm = self._alarms.pop(call, None)
+        if alarm is not None:
+            alarm.cancel()
+        self._post(event)
+
+    def _look_again(self) -> None:
+        """A bell may have been missed while a connection was down."""
+        self.look()
+        self._poll = self._loop.call_later(LOOK_S, self._look_again) if self._calls else None
+
+    def _set_alarm(self, call: int, wait_s: float, then: Callable[[], None]) -> None:
+        alarm = self._alarms.pop(call, None)
+        if alarm is not None:
+            alarm.cancel()
+        self._alarms[call] = self._loop.call_later(wait_s, then)
+
+    def _nobody_came(self, command: StartCall) -> None:
+        label = self._state.graph.steps[command.step].runs_on
+        wanted = f"no worker with the label '{label}'" if label else "no worker"
+        message = f"{wanted} took {command.step} within {UNCLAIMED_S:g} s"
+        fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", message)
+        self._spread.pool.withdraw(
+            self._state.run_id, command.call, CallFailed(call=command.call, fault=fault)
+        )
+
+    def _abandon(self, command: StartCall) -> None:
+        """Its worker doesn't answer: the run goes on without it."""
+        effect: Effect = "unknown" if command.effects == "mutates" else "none"
+        self._land(command.call, self._stopped(command, effect))
+
+    def _stopped(self, command: StartCall, effect: Effect) -> CallFailed:
+        fault = Fault("run.cancelled", "cancelled", f"{command.step}/cancelled", "stopped")
+        return CallFailed(at=self._clock.now(), call=command.call, fault=fault, effect=effect)
+
+
+def goes_away(step: Step, scope: str, table: Table) -> bool:
+    """Whether a call of this step may be performed by any worker: one of many, one that needs a label, or a long one.
+
+    What keeps a key of its own stays: whether another call under it is under way is known to one process only.
+    """
+    try:
+        provider = table.get(step.type)
+    except UnknownType:
+        return False
+    if provider.inline or provider.local_only or step.idempotency_key is not None:
+        return False
+    return bool(scope) or bool(step.runs_on) or (step.timeout_s or 0.0) >= LONG_S
