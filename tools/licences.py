@@ -24,6 +24,7 @@ PERMISSIVE = frozenset(
         "BSD",
         "ISC",
         "MIT",
+        "MIT-0",
         "PSF-2.0",
         "Python-2.0",
         "Unlicense",
