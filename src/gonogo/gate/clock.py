@@ -1,7 +1,8 @@
 """Where a gate's time comes from. Durations are monotonic, so that a changed wall clock shortens nothing.
 
-On asyncio a limit is a timer that cancels the task, as `asyncio.timeout` does: half the cost of a cancel scope, and
-every piece of a stream has one. It cancels again every second until the block is left: code may swallow the first.
+On asyncio a limit is a timer that cancels the task, as `asyncio.timeout` does: half the cost of a cancel scope. It
+cancels again every second until the block is left: code may swallow the first. Every piece of a stream has a limit;
+they share one timer (`Alarm`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,18 @@ class Limit(Protocol):
         ...
 
 
+class Alarm(Protocol):
+    """Limits one block after the other, never two at a time, at less cost than a `limit` for each."""
+
+    def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
+        """Cut short what is awaited in the block entered next when `delay_s` is over."""
+        ...
+
+    def close(self) -> None:
+        """There are no more blocks."""
+        ...
+
+
 class Clock(Protocol):
     """Time for a gate. Tests hand in a virtual one."""
 
@@ -45,6 +58,10 @@ class Clock(Protocol):
 
     def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
         """Cut short what is awaited in the block when `delay_s` is over."""
+        ...
+
+    def alarm(self) -> Alarm:
+        """A limit for many blocks in a row."""
         ...
 
 
@@ -67,48 +84,120 @@ class SystemClock:
 
     def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
         """Cut short what is awaited in the block when `delay_s` is over."""
-        try:
-            task = asyncio.current_task()
-        except RuntimeError:  # not asyncio
-            task = None
-        return anyio.move_on_after(delay_s) if task is None else _TaskLimit(task, delay_s)
+        loop = _running()
+        return anyio.move_on_after(delay_s) if loop is None else _Once(loop).limit(delay_s)
+
+    def alarm(self) -> Alarm:
+        """A limit for many blocks in a row."""
+        loop = _running()
+        return _Scopes() if loop is None else _Alarm(loop)
 
 
-class _TaskLimit:
-    """Cancels a task when the time is up, and takes that back when the block is left."""
+class _Alarm:
+    """Cancels the task that waits in its block when the time is up, and takes that back when the block is left.
 
-    __slots__ = ("_before", "_fired", "_task", "_timer", "cancelled_caught")
+    Its timer stays armed between blocks and is only moved on when it rings too early: a stream enters a block a piece.
+    """
 
-    def __init__(self, task: asyncio.Task[Any], delay_s: float) -> None:
-        self._task = task
-        self._fired = 0
-        self._before = task.cancelling()
+    __slots__ = ("_before", "_due_at", "_fired", "_loop", "_task", "_timer", "cancelled_caught")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._task: asyncio.Task[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._before = self._fired = 0
+        self._due_at = 0.0
         self.cancelled_caught = False
-        self._arm(delay_s)
 
-    def _arm(self, delay_s: float) -> None:
+    def limit(self, delay_s: float) -> _Alarm:
+        """Watch the running task's next block."""
+        self._task = task = asyncio.current_task()
+        assert task is not None
+        self._before = task.cancelling()
+        self._fired = 0
+        self.cancelled_caught = False
+        self._due_at = due_at = self._loop.time() + delay_s
+        timer = self._timer
+        if timer is None:
+            self._arm(due_at)
+        elif due_at < timer.when():
+            timer.cancel()
+            self._arm(due_at)
+        return self
+
+    def close(self) -> None:
+        """There are no more blocks."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self, at: float) -> None:
         # A context of its own, because the loop keeps cancelled timers for a while: a copy of the running one would
         # keep the whole call with them.
-        loop = self._task.get_loop()
-        self._timer = loop.call_at(loop.time() + delay_s, self._fire, context=Context())
+        self._timer = self._loop.call_at(at, self._ring, context=Context())
 
-    def _fire(self) -> None:
+    def _ring(self) -> None:
+        self._timer = None
+        task = self._task
+        if task is None:
+            return
+        now = self._loop.time()
+        if not self._fired and now < self._due_at:
+            self._arm(self._due_at)
+            return
         self._fired += 1
-        self._task.cancel()
-        self._arm(AGAIN_S)
+        task.cancel()
+        self._arm(now + AGAIN_S)
 
-    def __enter__(self) -> _TaskLimit:
+    def __enter__(self) -> _Alarm:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        self._timer.cancel()
+        task, self._task = self._task, None
         if not self._fired:
             return False
-        left = min(self._task.uncancel() for _ in range(self._fired))
+        self.close()
+        assert task is not None
+        left = min(task.uncancel() for _ in range(self._fired))
         # What somebody else cancelled meanwhile stays cancelled.
         self.cancelled_caught = (
             left <= self._before and kind is not None and issubclass(kind, asyncio.CancelledError)
         )
         return self.cancelled_caught
+
+
+class _Once(_Alarm):
+    """For one block."""
+
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        caught = super().__exit__(kind, error, trace)
+        self.close()
+        return caught
+
+
+class _Scopes:
+    """An alarm where the loop isn't asyncio's."""
+
+    __slots__ = ()
+
+    def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
+        """A scope for the next block."""
+        return anyio.move_on_after(delay_s)
+
+    def close(self) -> None:
+        """There is nothing to take back."""
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    """asyncio's loop, if a task of it runs here."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return None
+    return None if task is None else task.get_loop()

@@ -43,18 +43,24 @@ class Pieces:
         if chunk.bad:
             self.bad += 1
             return False
-        if chunk.text:
-            self._texts.append(chunk.text)
-            self.characters += len(chunk.text)
-        self.tokens += chunk.tokens
+        text = chunk.text
+        content = bool(text)
+        if content:
+            self._texts.append(text)
+            self.characters += len(text)
+        if chunk.tool:
+            self.tool = content = True
+        if content:
+            self.content = True
+        if chunk.tokens:
+            self.tokens += chunk.tokens
         if chunk.usage is not None:
             self.usage = chunk.usage
         if chunk.finish is not None:
             self.finish = chunk.finish
-        self.complete = self.complete or chunk.end or chunk.finish is not None
-        self.tool = self.tool or chunk.tool
-        content = bool(chunk.text) or chunk.tool
-        self.content = self.content or content
+            self.complete = True
+        if chunk.end:
+            self.complete = True
         return content
 
     def text(self) -> str:

@@ -18,11 +18,15 @@ from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.calling import fallback
 from gonogo.gate.calls import CLOSE_S_MAX, Call, priced
+from gonogo.gate.clock import Alarm
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.pieces import Pieces
 from gonogo.gate.record import CallRecord
-from gonogo.gate.signals import Classification, classify
+from gonogo.gate.signals import Classification, Signal, classify
 from gonogo.gate.step import Answer, StreamReset
+
+_SHOWN_AT_ONCE = frozenset({"pass-through", "restart", "continue"})
+_NOTHING = object()
 
 
 class GateStream(AsyncIterator[Any]):
@@ -37,8 +41,10 @@ class GateStream(AsyncIterator[Any]):
         self._ready: deque[tuple[Any, bool]] = deque()
         self._commands: list[c.Command] = []
         self._source: AsyncIterator[Any] | None = None
+        self._alarm: Alarm | None = None
         self._command: c.StartAttempt | None = None
         self._pieces = Pieces()
+        self._shows = False
         self._begun = False
         self._last = False
         self._over = False
@@ -69,10 +75,13 @@ class GateStream(AsyncIterator[Any]):
             raise StopAsyncIteration
         try:
             while not self._ready:
-                if self._last:
+                if self._source is not None:
+                    await self._pull()
+                elif self._last:
                     self._over = True
                     raise StopAsyncIteration
-                await self._go_on()
+                else:
+                    await self._go_on()
         except StopAsyncIteration:
             raise
         except BaseException:
@@ -102,10 +111,7 @@ class GateStream(AsyncIterator[Any]):
     # --- one turn
 
     async def _go_on(self) -> None:
-        """Wait for a piece, or do what the core says."""
-        if self._source is not None:
-            await self._pull()
-            return
+        """Do what the core says next."""
         if not self._begun:
             self._begun = True
             self._commands = self._call.begin()
@@ -134,6 +140,8 @@ class GateStream(AsyncIterator[Any]):
         attempt = call.attempt(command)
         self._command = command
         self._pieces = Pieces(self._earlier if command.resume else "")
+        self._shows = call.policy.mode in _SHOWN_AT_ONCE
+        self._alarm = self._alarm or call.gate.clock.alarm()
         self._spent_s = 0.0
         self._started_at = call.gate.clock.now()
         stream = call.step.stream
@@ -147,20 +155,24 @@ class GateStream(AsyncIterator[Any]):
             AROUND.reset(token)
 
     async def _pull(self) -> None:
-        """One piece from the far side, within the timer that is due first."""
-        call, source, pieces = self._call, self._source, self._pieces
+        """One piece from the far side, within the timer that is due first. Every piece comes this way: it is lean."""
+        call, source, pieces, alarm = self._call, self._source, self._pieces, self._alarm
         assert source is not None
-        assert self._command is not None
-        clock = call.gate.clock
-        limit_s, kind = self._limit(clock.now())
+        assert alarm is not None
+        timers, now = call.policy.timers, call.gate.clock.now
+        before = now()
+        left_s = min(timers.attempt_s - self._spent_s, call.state.deadline_at - before)
+        if pieces.complete:
+            gap_s = timers.tail_s
+        elif pieces.content:
+            gap_s = timers.idle_s
+        else:
+            gap_s = timers.first_token_s - self._spent_s
+        raw: Any = _NOTHING
         token = AROUND.set(call.flights[-1])
-        came = False
-        raw: Any = None
-        before = clock.now()
         try:
-            with clock.limit(limit_s):
+            with alarm.limit(gap_s if gap_s < left_s else max(left_s, 0.0)):
                 raw = await source.__anext__()
-                came = True
         except StopAsyncIteration:
             await self._exhausted()
             return
@@ -169,56 +181,57 @@ class GateStream(AsyncIterator[Any]):
             return
         finally:
             AROUND.reset(token)
-            self._spent_s += clock.now() - before
-        if not came:
-            await (self._complete() if pieces.complete else self._failed(call.timed_out(self._command, kind)))
+            self._spent_s += now() - before
+        if raw is _NOTHING:
+            await self._late(in_the_gap=gap_s < left_s)
             return
-        await self._take(raw)
-
-    def _limit(self, now: float) -> tuple[float, str]:
-        """The timer due first and its meaning: tail, first token, idle gap, the attempt's total, the deadline."""
-        assert self._command is not None
-        timers, pieces = self._call.policy.timers, self._pieces
-        gap = (timers.tail_s, "tail") if pieces.complete else (timers.idle_s, "timeout-idle")
-        if not pieces.content and not pieces.complete:
-            gap = (timers.first_token_s - self._spent_s, "timeout-first-token")
-        total_s = timers.attempt_s - self._spent_s
-        left_s = self._call.state.deadline_at - now
-        total = min(total_s, left_s)
-        return gap if gap[0] < total else (max(total, 0.0), "timeout-total")
-
-    async def _take(self, raw: Any) -> None:
-        """A piece: count it, hold it or hand it on."""
-        call, pieces = self._call, self._pieces
         chunk = call.step.chunk(raw)
         if chunk.error is not None:
-            signal = chunk.error
-            kind = (
-                "malformed-stream"
-                if signal.kind is None and signal.status is None and not signal.codes
-                else signal.kind
-            )
-            call.error = None
-            await self._failed(classify(signal, call.step.tests) if kind != "malformed-stream" else call.of_kind(
-                kind, call.clean(signal.message) or "the far side told of an error"))  # fmt: skip
+            await self._told_of(chunk.error)
             return
         content = pieces.add(chunk)
-        if not chunk.bad:
-            pieces.held.append((raw, content))
-        if self._may_show():
-            self._ready.extend(pieces.held)
-            pieces.held.clear()
+        if self._shows:
+            if not chunk.bad:
+                self._ready.append((raw, content))
+        else:
+            self._hold(raw, content, bad=chunk.bad)
         if chunk.end:
             await self._complete()
 
-    def _may_show(self) -> bool:
-        """Whether the mode lets the consumer have what is held (F.4)."""
+    async def _late(self, *, in_the_gap: bool) -> None:
+        """Time was up: of the gap between pieces, or of the whole attempt."""
+        pieces, command = self._pieces, self._command
+        assert command is not None
+        if pieces.complete:
+            await self._complete()
+        elif not in_the_gap:
+            await self._failed(self._call.timed_out(command, "timeout-total"))
+        else:
+            kind = "timeout-idle" if pieces.content else "timeout-first-token"
+            await self._failed(self._call.timed_out(command, kind))
+
+    async def _told_of(self, signal: Signal) -> None:
+        """The far side told of an error inside the stream; without a known word it is malformed."""
+        call = self._call
+        call.error = None
+        if signal.kind not in (None, "malformed-stream") or signal.status is not None or signal.codes:
+            await self._failed(classify(signal, call.step.tests))
+            return
+        told = call.clean(signal.message) or "the far side told of an error"
+        await self._failed(call.of_kind("malformed-stream", told))
+
+    def _hold(self, raw: Any, content: bool, *, bad: bool) -> None:
+        """Keep a piece back as long as the mode says (F.4)."""
         mode, pieces = self._call.policy.mode, self._pieces
-        if mode == "hold-until-valid":
-            return False
+        if not bad:
+            pieces.held.append((raw, content))
         if mode == "sentence-hold":
-            return pieces.characters >= self._call.policy.hold_characters
-        return mode in ("pass-through", "restart", "continue") or pieces.content
+            self._shows = pieces.characters >= self._call.policy.hold_characters
+        else:
+            self._shows = mode == "hold-until-first-token" and pieces.content
+        if self._shows:
+            self._ready.extend(pieces.held)
+            pieces.held.clear()
 
     # --- how an attempt ends
 
@@ -304,6 +317,8 @@ class GateStream(AsyncIterator[Any]):
 
     async def _close(self) -> None:
         """Close the far side, whatever is cancelled around us, and don't wait long for it."""
+        if self._alarm is not None:
+            self._alarm.close()
         source, self._source = self._source, None
         close = getattr(source, "aclose", None)
         if close is None:
