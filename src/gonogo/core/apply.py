@@ -55,12 +55,17 @@ def fold(records: Iterable[Recorded]) -> State:
             if not isinstance(record.event, e.RunStarted):
                 raise Bug("the first record of a journal must start the run")
             state = State(Graph(record.event.plan))
-        absorb(state, record.event)
-        for decision in record.decisions:
-            apply(state, decision)
+        take_in(state, record)
     if state is None:
         raise Bug("a journal without records has no state")
     return state
+
+
+def take_in(state: State, record: Recorded) -> None:
+    """Change the state by one record, the next one."""
+    absorb(state, record.event)
+    for decision in record.decisions:
+        apply(state, decision)
 
 
 # --- what a decision changes

@@ -103,6 +103,10 @@ class Calls:
     def __len__(self) -> int:
         return len(self._flights)
 
+    def is_under_way(self, call: int) -> bool:
+        """Whether the event that ends this call is still to come."""
+        return call in self._flights
+
     def start(self, command: StartCall) -> None:
         """Begin a call; its event will be posted, whatever happens."""
         flight = Flight(command, self._state.graph.steps[command.step])

@@ -1,0 +1,185 @@
+"""Calls of runs whose loop is elsewhere, performed here.
+
+A worker reads a run's journal as far as the record that started the call, so it prepares the call from what the run's
+own loop knew. What comes of it is left in the pool. Who claims a call a second time can't know what the first worker
+did: a call that mutates is then lost, and the core decides what that means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from gonogo.core.commands import StartCall
+from gonogo.core.events import AnyEvent, CallFailed, CallLost
+from gonogo.core.faults import Fault
+from gonogo.core.state import State
+from gonogo.errors import Bug, JournalError
+from gonogo.hosts.base import Surroundings
+from gonogo.hosts.clock import RunClock
+from gonogo.hosts.workplace import Workplace
+from gonogo.journal.pool import Claim
+from gonogo.journal.restoring import Follower
+from gonogo.journal.shared import SharedRuns
+from gonogo.provider import ChildResult
+
+VISITS_MAX = 64
+"""Runs whose state is kept between calls; the one that was longest without any goes first."""
+
+AroundOf = Callable[[State], Surroundings]
+"""What a call of a run is given on this worker: its own environment, with the secrets in it."""
+
+
+class Errands:
+    """The calls that one worker performs for runs elsewhere. Made and used within one asyncio event loop."""
+
+    def __init__(self, worker: str, runs: SharedRuns, around_of: AroundOf) -> None:
+        self._worker = worker
+        self._pool = runs.pool
+        self._runs = runs
+        self._around_of = around_of
+        self._visits: dict[str, _Visit] = {}
+
+    async def perform(self, run_id: str, call: int) -> None:
+        """Claim a call, perform it and leave what came of it. Safe to be asked again. Raises JournalError."""
+        claim = self._pool.claim(run_id, call, self._worker)
+        if claim is None:
+            return
+        event = _unperformed(claim)
+        if event is None:
+            event = await self._performed(claim)
+        self._pool.leave(run_id, call, event, before=claim.before)
+
+    def stop(self) -> None:
+        """Stop the calls that their runs want stopped."""
+        for run_id, call in self._pool.to_stop(self._worker):
+            visit = self._visits.get(run_id)
+            if visit is not None:
+                visit.stop(call)
+
+    async def close(self) -> None:
+        """End whatever is under way, without a word: whoever claims it next decides."""
+        visits = list(self._visits.values())
+        self._visits.clear()
+        for visit in visits:
+            await visit.close()
+
+    async def _performed(self, claim: Claim) -> AnyEvent:
+        visit = await self._visit(claim.ticket.run_id)
+        visit.catch_up(claim.ticket.seq)
+        command = claim.ticket.command
+        return await visit.perform(
+            command,
+            lambda event: self._pool.leave(
+                visit.run_id, command.call, event, last=False, before=claim.before
+            ),
+        )
+
+    async def _visit(self, run_id: str) -> _Visit:
+        visit = self._visits.pop(run_id, None)
+        if visit is None:
+            visit = _Visit(run_id, self._runs, self._around_of)
+            await self._make_room()
+        self._visits[run_id] = visit
+        return visit
+
+    async def _make_room(self) -> None:
+        idle = [run_id for run_id, visit in self._visits.items() if not visit.is_busy]
+        for run_id in idle[: max(0, len(self._visits) + 1 - VISITS_MAX)]:
+            await self._visits.pop(run_id).close()
+
+
+class _Visit:
+    """A run as this worker knows it, and what performs its calls here."""
+
+    def __init__(self, run_id: str, runs: SharedRuns, around_of: AroundOf) -> None:
+        self.run_id = run_id
+        self._runs = runs
+        first, *others = runs.records_after(run_id, -1)
+        self._follower = Follower(first)
+        self._follower.follow(others)
+        state = self._follower.state
+        around = around_of(state)
+        self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
+        self._leave: dict[int, Callable[[AnyEvent], object]] = {}
+        self._place = Workplace(
+            state, runs.blobs(run_id), around, RunClock(), _no_child, post=self._post, fail=self._fail
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._answers)
+
+    def catch_up(self, seq: int) -> None:
+        """Know the run up to this record at least. Raises JournalError when the journal doesn't hold it."""
+        if self._follower.seq >= seq:
+            return
+        self._place.evaluations.state_moves()
+        self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
+        if self._follower.seq < seq:
+            raise JournalError(f"the journal of {self.run_id} ends before record {seq}, which started a call")
+
+    async def perform(self, command: StartCall, leave: Callable[[AnyEvent], object]) -> AnyEvent:
+        """The event that ends the call; those before it are left as they come."""
+        answer = self._answers[command.call] = asyncio.get_running_loop().create_future()
+        self._leave[command.call] = leave
+        try:
+            self._place.calls.start(command)
+            event: AnyEvent = await answer
+            return event
+        finally:
+            self._answers.pop(command.call, None)
+            self._leave.pop(command.call, None)
+
+    def stop(self, call: int) -> None:
+        self._place.calls.stop(call)
+
+    async def close(self) -> None:
+        await self._place.calls.close()
+        await self._place.evaluations.close()
+        for answer in self._answers.values():
+            answer.cancel()
+
+    def _post(self, event: AnyEvent) -> None:
+        call = getattr(event, "call", None)
+        answer = self._answers.get(call) if call is not None else None
+        if answer is None or answer.done():
+            return
+        if self._place.calls.is_under_way(event.call):  # type: ignore[union-attr]
+            self._leave[event.call](event)  # type: ignore[union-attr]
+        else:
+            answer.set_result(event)
+
+    def _fail(self, error: BaseException) -> None:
+        """The sandbox or the journal can't go on: so can't the calls; whoever claims them next may."""
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(error)
+
+
+def _unperformed(claim: Claim) -> AnyEvent | None:
+    """What becomes of a call that isn't to be performed now; None when it is."""
+    command = claim.ticket.command
+    if claim.before and command.effects == "mutates":
+        return CallLost(call=command.call)
+    if claim.stop:
+        fault = Fault("run.cancelled", "cancelled", f"{command.step}/cancelled", "stopped before it started")
+        return CallFailed(call=command.call, fault=fault)
+    return None
+
+
+async def _no_child(
+    command: StartCall,
+    workflow: str,
+    inputs: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+    *,
+    shares_memory: bool,
+    purse: object = None,
+) -> ChildResult:
+    _refuse(command.step)
+
+
+def _refuse(step: str) -> NoReturn:
+    raise Bug(f"{step} wants a child run, which only the worker with its run's loop can give")

@@ -1,0 +1,34 @@
+"""What hosts on several machines ask of the place that keeps their runs, beyond what one process needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from gonogo.core.events import RunStarted
+from gonogo.journal.pool import Pool
+from gonogo.journal.records import Record
+from gonogo.journal.store import Runs
+
+__all__ = ["SharedRuns"]
+
+
+class SharedRuns(Runs, Protocol):
+    """A place that keeps runs for everybody who reaches it. Every method may raise JournalError."""
+
+    @property
+    def pool(self) -> Pool:
+        """Calls that any worker may perform."""
+        ...
+
+    def records_after(self, run_id: str, seq: int) -> Iterable[Record]:
+        """The run's records behind record `seq` (-1: all of them), as far as there are any."""
+        ...
+
+    def submit(self, event: RunStarted) -> None:
+        """Keep a run that hasn't started, for whoever starts it. Raises JournalError when its id is known already."""
+        ...
+
+    def submitted(self, run_id: str) -> RunStarted | None:
+        """The start of a run that was submitted and hasn't started."""
+        ...
