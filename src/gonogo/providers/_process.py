@@ -136,15 +136,15 @@ async def run(
     out, err = Kept(kept_bytes_max), Kept(kept_bytes_max)
     killed: tuple[int, ...] = ()
     left_behind: tuple[int, ...] = ()
-    async with _started(command) as (process, family), anyio.create_task_group() as readers:
-        readers.start_soon(_read, process.stdout, out, show)
-        readers.start_soon(_read, process.stderr, err, show)
+    async with started(command) as (process, family), anyio.create_task_group() as readers:
+        readers.start_soon(read_to_end, process.stdout, out, show)
+        readers.start_soon(read_to_end, process.stderr, err, show)
         timed_out = not await _fed_and_exited(process, command)
         if timed_out:
             with anyio.CancelScope(shield=True):
                 killed = await family.end(process.poll, command.grace_s)
         else:
-            left_behind = await _end_left_behind(family, process)
+            left_behind = await end_left_behind(family, process)
         readers.cancel_scope.deadline = anyio.current_time() + _SETTLE_S
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return Ended(
@@ -159,7 +159,7 @@ async def run(
 
 
 @asynccontextmanager
-async def _started(command: Command) -> AsyncIterator[tuple[subprocess.Popen[bytes], Family]]:
+async def started(command: Command) -> AsyncIterator[tuple[subprocess.Popen[bytes], Family]]:
     """The process and its family; whatever happens inside, nothing of them is left afterwards."""
     process, family = _start(command)
     orderly = False
@@ -235,12 +235,12 @@ async def _fed_and_exited(process: subprocess.Popen[bytes], command: Command) ->
         if command.stdin is not None:
             feeders.start_soon(_feed, process.stdin, command.stdin)
         with anyio.move_on_after(command.timeout_s):
-            await _exit_of(process)
+            await exited(process)
         feeders.cancel_scope.cancel()
     return process.poll() is not None
 
 
-async def _exit_of(process: subprocess.Popen[bytes]) -> None:
+async def exited(process: subprocess.Popen[bytes]) -> None:
     """Wait for this process alone: neither for its children nor for the end of its output."""
     try:
         watch = os.pidfd_open(process.pid)
@@ -257,18 +257,27 @@ async def _exit_of(process: subprocess.Popen[bytes]) -> None:
 
 async def _feed(pipe: IO[bytes] | None, text: bytes) -> None:
     assert pipe is not None
+    try:
+        await wrote(pipe, text)
+    finally:
+        pipe.close()
+
+
+async def wrote(pipe: IO[bytes] | None, text: bytes) -> bool:
+    """Write all of it, as the process reads; False when it has read all it wanted."""
+    assert pipe is not None
     rest = memoryview(text)
     try:
         while rest:
             await anyio.wait_writable(pipe)
             rest = rest[os.write(pipe.fileno(), rest[:_CHUNK_BYTES]) :]
     except BrokenPipeError:
-        pass  # it has read all it wanted
-    finally:
-        pipe.close()
+        return False
+    return True
 
 
-async def _read(pipe: IO[bytes] | None, kept: Kept, show: Callable[[str], None]) -> None:
+async def read_to_end(pipe: IO[bytes] | None, kept: Kept, show: Callable[[str], None]) -> None:
+    """Keep what a pipe gives until it ends; `show` gets the last line of what is new."""
     assert pipe is not None
     while True:
         await anyio.wait_readable(pipe)
@@ -283,7 +292,8 @@ async def _read(pipe: IO[bytes] | None, kept: Kept, show: Callable[[str], None])
             show(_last_line(chunk))
 
 
-async def _end_left_behind(family: Family, process: subprocess.Popen[bytes]) -> tuple[int, ...]:
+async def end_left_behind(family: Family, process: subprocess.Popen[bytes]) -> tuple[int, ...]:
+    """End what still runs of a family that should be gone; returns who that was."""
     members = family.left_behind()
     if not members or await family.gone_within(_SETTLE_S, process.poll):
         return ()
