@@ -5,6 +5,7 @@
     ├── ConfigError      2      the workflow file is wrong; carries every problem found
     ├── JournalError     2      a journal can't be read, written or trusted
     ├── RunLocked        2      another process writes this run
+    ├── EngineError      2      the engine that carries runs can't be reached or used
     ├── SandboxError    70      the expression sandbox can't be started at all
     ├── Interrupted    130      a person stopped the run; it can be resumed
     └── Bug             70      gonogo broke one of its own rules
@@ -88,6 +89,12 @@ class JournalError(GonogoError):
 
 class RunLocked(GonogoError):
     """Another process is writing this run; the message names it."""
+
+    exit_code = 2
+
+
+class EngineError(GonogoError):
+    """The engine that carries runs over several machines can't be reached, or lacks what it needs."""
 
     exit_code = 2
 

@@ -21,7 +21,7 @@ from gonogo.hosts.clock import RunClock
 from gonogo.hosts.workplace import Workplace
 from gonogo.journal.pool import Claim
 from gonogo.journal.restoring import Follower
-from gonogo.journal.shared import SharedRuns
+from gonogo.journal.sharing import SharedRuns
 from gonogo.provider import ChildResult
 
 VISITS_MAX = 64

@@ -17,7 +17,7 @@ from gonogo.journal.records import Record
 
 __all__ = ["Line", "story"]
 
-_UNTOLD = (d.Asked, d.Settled, d.TimerCleared, d.Completed)
+_UNTOLD = (d.Asked, d.Settled, d.TimerCleared, d.Completed, d.WaitsOn)
 """Bookkeeping: recorded so that a state can be rebuilt, no news to a person."""
 
 

@@ -1,0 +1,103 @@
+"""What an engine does for runs, and what a worker does for an engine. Neither knows anything of plans or records.
+
+The truth about a run is its journal. An engine carries names only: "go on with this run", "perform this call". It may
+carry one twice, and it must carry it again when the worker that had it is gone; the store's locks and claims see to it
+that nothing is done twice for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+TAKEOVERS_MAX = 5
+"""Work that lost so many workers is set aside: more likely it ends them than that they happened to end."""
+TAKEOVER_S = 5.0
+"""Within this time the work of a dead worker is with another."""
+
+
+class Errand(Struct, frozen=True):
+    """A call for any worker with the label; `mutates` when a second try must not be made blindly."""
+
+    run_id: str
+    call: int
+    label: str = ""
+    mutates: bool = False
+
+
+class Work(Protocol):
+    """What a worker can do. The functions may be called again for the same thing, at any time."""
+
+    async def segment(self, run_id: str, *, reopens: bool = False) -> float | None:
+        """Go on with a run until it is over or only waits. The answer: after how many seconds it must be woken,
+        None for not before somebody asks. With `reopens`, what a cancel ended goes on.
+        """
+        ...
+
+    async def call(self, run_id: str, call: int) -> None:
+        """Perform a call, unless somebody has."""
+        ...
+
+    async def wake(self, run_id: str, delay_s: float) -> None:
+        """See to it that somebody goes on with the run then."""
+        ...
+
+    async def aside(self, run_id: str, call: int | None, takeovers: int) -> None:
+        """Work that lost so many workers: it won't be carried again unless somebody asks."""
+        ...
+
+
+class Limits(Struct, frozen=True):
+    """How much a worker takes. `calls_everywhere` and `rate` (so many calls in so many seconds) bound each queue of
+    calls as a whole, where the engine can. `labels`: what calls with `runs_on` it takes, beside those without.
+    """
+
+    segments: int = 100
+    calls: int = 16
+    calls_everywhere: int | None = None
+    rate: tuple[int, float] | None = None
+    labels: tuple[str, ...] = ()
+    drain_s: float = 30.0
+
+
+class Engine(Protocol):
+    """Hands work to workers. Methods may block on the network; they raise EngineError when the engine can't be had."""
+
+    def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
+        """Have somebody go on with a run, not before `delay_s`. Asked again, the earlier time holds."""
+        ...
+
+    def perform(self, errands: Sequence[Errand]) -> None:
+        """Have these calls performed. One that was handed over before stays as it is."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections. May be called twice."""
+        ...
+
+
+class EngineWorker(Protocol):
+    """Takes work from an engine."""
+
+    @property
+    def engine(self) -> Engine:
+        """Hands over work, also while it takes some."""
+        ...
+
+    async def serve(self, work: Work, limits: Limits, stopping: Stopping) -> None:
+        """Take work until told to stop; then take no more, and give what is under way `limits.drain_s` to end."""
+        ...
+
+
+class Stopping(Protocol):
+    """Asked to stop: `asyncio.Event` is one."""
+
+    async def wait(self) -> object:
+        """Returns when it is time."""
+        ...
+
+    def is_set(self) -> bool:
+        """Whether it is."""
+        ...

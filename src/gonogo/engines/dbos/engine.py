@@ -1,0 +1,91 @@
+"""Hands work over: rows in DBOS' queues. Needs nothing but the database."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from dbos import DBOSClient, EnqueueOptions
+from dbos._serialization import DBOSPortableJSON
+from sqlalchemy.exc import DBAPIError
+
+from gonogo.engines.base import Errand
+from gonogo.engines.dbos import names
+from gonogo.engines.urls import sqlalchemy_url, without_password
+from gonogo.errors import EngineError
+
+_TOGETHER = 100
+"""Errands in one transaction: more would hold locks for long."""
+
+
+class DbosEngine:
+    """The queues of one database."""
+
+    def __init__(self, url: str) -> None:
+        """Raises EngineError when the database can't be reached, or no worker has ever prepared it."""
+        self._shown = without_password(url)
+        with self._told("reached"):
+            self._pool = sa.create_engine(
+                sqlalchemy_url(url), pool_size=4, max_overflow=0, pool_pre_ping=True
+            )
+            self._client = DBOSClient(
+                system_database_engine=self._pool,
+                dbos_system_schema=names.SCHEMA,
+                serializer=DBOSPortableJSON,
+                retry_connection_errors=False,
+            )
+
+    def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
+        """Put a segment into its queue. Two of one run do no harm: the second finds the run taken or at rest."""
+        options: EnqueueOptions = {
+            "workflow_name": names.SEGMENT,
+            "queue_name": names.SEGMENTS,
+            "workflow_id": f"{run_id}/segment-{secrets.token_hex(6)}",
+            "app_version": names.WIRE,
+            "serialization_type": _JSON,
+        }
+        if delay_s > 0:
+            options["delay_seconds"] = delay_s
+        with self._told("asked"):
+            self._client.enqueue(options, run_id, reopens)
+
+    def perform(self, errands: Sequence[Errand]) -> None:
+        """Put calls into the queues of their labels, many in one transaction."""
+        for start in range(0, len(errands), _TOGETHER):
+            with self._told("asked"), self._pool.begin() as transaction:
+                for errand in errands[start : start + _TOGETHER]:
+                    self._client.enqueue_in_transaction(
+                        transaction, _call_options(errand), errand.run_id, errand.call
+                    )
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.destroy()
+        self._pool.dispose()
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as problem:
+            reason = str(problem.orig).partition("\n")[0][:200]
+            raise EngineError(
+                f"the queues in {self._shown} can't be {what}: {reason}",
+                advice="start a worker there once ('gonogo worker --engine dbos'): it prepares the database",
+            ) from None
+
+
+_JSON: Any = DBOSPortableJSON.name()
+
+
+def _call_options(errand: Errand) -> EnqueueOptions:
+    return {
+        "workflow_name": names.CALL,
+        "queue_name": names.queue_of(errand.label),
+        "workflow_id": names.call_id(errand.run_id, errand.call),
+        "app_version": names.WIRE,
+        "serialization_type": _JSON,
+    }

@@ -1,0 +1,162 @@
+"""Notices dead and frozen workers, and gives their work to those that live.
+
+Each worker holds a session lock in Postgres and renews a row every half second. Whoever gets another's lock knows that
+its session is gone; whoever finds its row old by the database's own clock (clocks of machines play no part) ends its
+sessions first, so that a process that only stood still can write nothing any more when it wakes up. Its work goes back
+to its queue, unless it has lost too many workers: then it is set aside.
+
+A lost session of one's own means that others may have taken over already: the worker ends at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from dbos import DBOSClient
+
+from gonogo.engines.base import TAKEOVERS_MAX
+from gonogo.engines.dbos import names
+
+PERIOD_S = 0.5
+FROZEN_S = 3.0
+"""A row this old belongs to a worker that stands still, or whose machine is gone without a word."""
+EXIT_FENCED = 75
+"""Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
+KEEPALIVE = {"keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 2, "connect_timeout": 5}
+
+_TABLES = """
+create table if not exists gonogo_workers
+    (id text primary key, seen timestamptz not null default clock_timestamp());
+create table if not exists gonogo_takeovers
+    (workflow text primary key, times int not null default 1);
+"""
+_SETUP_LOCK = 0x676F6E6F676F0001
+
+Aside = Callable[[str, "int | None", int], None]
+
+
+class Lease:
+    """One worker's life as the database sees it. `acquire` before anything else may be taken."""
+
+    def __init__(self, url: str, worker: str) -> None:
+        self.worker = worker
+        self._url = url
+        self._connection = _connected(url)
+
+    def acquire(self) -> None:
+        """Hold the lock of this worker's id. Raises RuntimeError when somebody has it: ids are used once."""
+        self._connection.execute("select pg_advisory_lock(%s)", (_SETUP_LOCK,))
+        self._connection.execute(_TABLES)
+        self._connection.execute("select pg_advisory_unlock(%s)", (_SETUP_LOCK,))
+        if not self._locked(self.worker):
+            raise RuntimeError(f"the worker id {self.worker} is in use")
+        self._connection.execute("insert into gonogo_workers (id) values (%s)", (self.worker,))
+
+    def renew(self) -> None:
+        """Say that this worker lives. Raises psycopg.OperationalError when its session is gone."""
+        self._connection.execute(
+            "update gonogo_workers set seen = clock_timestamp() where id = %s", (self.worker,)
+        )
+
+    def dead(self) -> list[str]:
+        """Workers whose session is gone; frozen ones lose theirs here. Their locks are held then: `forget` them."""
+        rows = self._connection.execute(
+            "select id, seen < clock_timestamp() - make_interval(secs => %s) from gonogo_workers where id <> %s",
+            (FROZEN_S, self.worker),
+        ).fetchall()
+        found: list[str] = []
+        for worker, is_old in rows:
+            if is_old:
+                self._end_sessions(worker)
+            if self._locked(worker):
+                found.append(worker)
+        return found
+
+    def taken_over(self, workflow: str) -> int:
+        """How often this workflow has lost its worker, this time included."""
+        row = self._connection.execute(
+            "insert into gonogo_takeovers (workflow) values (%s)"
+            " on conflict (workflow) do update set times = gonogo_takeovers.times + 1 returning times",
+            (workflow,),
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def forget(self, worker: str) -> None:
+        """Its work is with others now."""
+        self._connection.execute("delete from gonogo_workers where id = %s", (worker,))
+        self._connection.execute("select pg_advisory_unlock(%s)", (_key(worker),))
+
+    def release(self) -> None:
+        """An orderly end: nobody needs to take anything over."""
+        self.forget(self.worker)
+        self._connection.close()
+
+    def _locked(self, worker: str) -> bool:
+        row = self._connection.execute("select pg_try_advisory_lock(%s)", (_key(worker),)).fetchone()
+        return row is not None and bool(row[0])
+
+    def _end_sessions(self, worker: str) -> None:
+        """All connections of a worker carry its id as their name."""
+        self._connection.execute(
+            "select pg_terminate_backend(pid, 500) from pg_stat_activity where application_name = %s",
+            (worker,),
+        )
+
+
+class Watch:
+    """A thread that renews this worker's lease and takes over from the dead."""
+
+    def __init__(self, lease: Lease, client: DBOSClient, aside: Aside, alive: Callable[[], bool]) -> None:
+        """`alive` says whether the worker's own loop still goes round: a worker that hangs isn't renewed."""
+        self._lease = lease
+        self._client = client
+        self._aside = aside
+        self._alive = alive
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gonogo-takeover", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Until the thread has ended."""
+        self._stop.set()
+        self._thread.join(timeout=10.0)
+
+    def _run(self) -> None:
+        while not self._stop.wait(PERIOD_S):
+            try:
+                if self._alive():
+                    self._lease.renew()
+                for worker in self._lease.dead():
+                    self._take_over(worker)
+                    self._lease.forget(worker)
+            except psycopg.OperationalError:
+                os._exit(EXIT_FENCED)  # whatever this process still does could be done twice
+
+    def _take_over(self, worker: str) -> None:
+        for status in self._client.list_workflows(
+            status="PENDING", executor_id=worker, load_input=False, load_output=False
+        ):
+            times = self._lease.taken_over(status.workflow_id)
+            if times > TAKEOVERS_MAX:
+                self._client.cancel_workflow(status.workflow_id)
+                self._aside(*names.place_of(status.workflow_id), times)
+            else:
+                self._client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
+
+
+def _connected(url: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
+
+
+def _key(worker: str) -> int:
+    """A lock's number: 64 bits, since 32 would collide among some ten thousand ids."""
+    digest = hashlib.sha256(f"gonogo worker {worker}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

@@ -1,0 +1,143 @@
+"""Takes work from DBOS' queues and does it on the worker's own event loop.
+
+A workflow here is one function without steps: the journal remembers, so DBOS has nothing to remember but that the work
+isn't over. When it is carried again after a crash, the whole function runs again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from dbos import DBOS, DBOSClient
+from dbos._serialization import DBOSPortableJSON
+
+from gonogo.engines.base import Limits, Stopping, Work
+from gonogo.engines.dbos import names
+from gonogo.engines.dbos.engine import DbosEngine
+from gonogo.engines.dbos.takeover import Lease, Watch
+from gonogo.engines.urls import named, sqlalchemy_url
+
+POLL_S = 0.05
+"""How often a queue is looked at."""
+HANGS_S = 20.0
+"""A loop that doesn't go round for so long hangs."""
+
+
+class DbosWorker:
+    """One worker process. `serve` once; DBOS keeps its state per process."""
+
+    def __init__(self, url: str, worker: str | None = None) -> None:
+        self.worker = worker or new_worker_id()
+        self.url = named(url, self.worker)
+        """For all connections of this worker: whoever takes over from it ends them by this name."""
+        self._lease = Lease(self.url, self.worker)
+        self._lease.acquire()
+        self._ticked_s = time.monotonic()
+        DBOS(config=_config(self.url, self.worker))
+        self._launched = False
+
+    @property
+    def engine(self) -> DbosEngine:
+        """Hands over work; made anew at each call."""
+        return DbosEngine(self.url)
+
+    async def serve(self, work: Work, limits: Limits, stopping: Stopping) -> None:
+        """Take work until told to stop; see `EngineWorker`."""
+        loop = asyncio.get_running_loop()
+        _define(work, loop)
+        queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
+        DBOS.listen_queues([names.SEGMENTS, *queues])
+        await asyncio.to_thread(_launch, limits, queues)
+        client = DBOSClient(
+            system_database_url=sqlalchemy_url(self.url),
+            dbos_system_schema=names.SCHEMA,
+            serializer=DBOSPortableJSON,
+        )
+        watch = Watch(self._lease, client, _aside(work, loop), self._is_alive)
+        watch.start()
+        ticking = loop.create_task(self._tick())
+        try:
+            await stopping.wait()
+            await asyncio.to_thread(
+                DBOS.destroy, workflow_completion_timeout_sec=max(1, round(limits.drain_s))
+            )
+        finally:
+            ticking.cancel()
+            watch.stop()
+            client.destroy()
+            self._lease.release()
+
+    async def _tick(self) -> None:
+        while True:
+            self._ticked_s = time.monotonic()
+            await asyncio.sleep(1.0)
+
+    def _is_alive(self) -> bool:
+        return time.monotonic() - self._ticked_s < HANGS_S
+
+
+def new_worker_id() -> str:
+    """Never used again: an id that comes back would be taken for the worker that had it."""
+    return f"gonogo-{socket.gethostname()[:24]}-{secrets.token_hex(5)}"
+
+
+def _config(url: str, worker: str) -> Any:
+    return {
+        "name": "gonogo",
+        "system_database_url": sqlalchemy_url(url),
+        "dbos_system_schema": names.SCHEMA,
+        "executor_id": worker,
+        "application_version": names.WIRE,
+        "serializer": DBOSPortableJSON,
+        "log_level": "WARNING",
+    }
+
+
+def _define(work: Work, loop: asyncio.AbstractEventLoop) -> None:
+    """The two workflows. They run on DBOS' loop and only wait for what is done on the worker's."""
+
+    @DBOS.workflow(name=names.SEGMENT)
+    async def segment(run_id: str, reopens: bool) -> None:
+        wake_s = await _on(loop, work.segment(run_id, reopens=reopens))
+        if wake_s is not None:
+            await _on(loop, work.wake(run_id, wake_s))
+
+    @DBOS.workflow(name=names.CALL)
+    async def call(run_id: str, number: int) -> None:
+        await _on(loop, work.call(run_id, number))
+
+
+async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+def _launch(limits: Limits, queues: list[str]) -> None:
+    DBOS.launch()
+    DBOS.register_queue(
+        names.SEGMENTS,
+        worker_concurrency=limits.segments,
+        polling_interval_sec=POLL_S,
+        on_conflict="always_update",
+    )
+    rate = None if limits.rate is None else {"limit": limits.rate[0], "period": limits.rate[1]}
+    for queue in queues:
+        DBOS.register_queue(
+            queue,
+            worker_concurrency=limits.calls,
+            global_concurrency=limits.calls_everywhere,
+            limiter=rate,  # type: ignore[arg-type]
+            polling_interval_sec=POLL_S,
+            on_conflict="always_update",
+        )
+
+
+def _aside(work: Work, loop: asyncio.AbstractEventLoop) -> Any:
+    def aside(run_id: str, call: int | None, takeovers: int) -> None:
+        asyncio.run_coroutine_threadsafe(work.aside(run_id, call, takeovers), loop).result(timeout=30.0)
+
+    return aside
