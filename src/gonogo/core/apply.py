@@ -73,7 +73,7 @@ def take_in(state: State, record: Recorded) -> None:
 
 def apply(state: State, decision: d.AnyDecision) -> Node | None:
     """Change the state by one decision. Returns the node it was about, where it changed one."""
-    return _APPLY[type(decision)](state, decision)
+    return DELTAS[type(decision)](state, decision)
 
 
 def _planned(state: State, decision: d.Planned) -> None:
@@ -369,7 +369,7 @@ def _finished(state: State, decision: d.Finished) -> None:
     state.finished = decision
 
 
-_APPLY: dict[type, Callable[[State, Any], Node | None]] = {
+DELTAS: dict[type, Callable[[State, Any], Node | None]] = {
     d.Planned: _planned,
     d.Refusal: _refusal,
     d.Asked: _asked,
@@ -395,3 +395,4 @@ _APPLY: dict[type, Callable[[State, Any], Node | None]] = {
     d.Finished: _finished,
     **FAULT_DELTAS,
 }
+"""What each kind of decision changes; gives the node it was about, where it changed one."""

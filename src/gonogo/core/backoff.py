@@ -19,7 +19,8 @@ def delay_s(retry: Retry, number: int, identity: str, retry_after_s: float | Non
     if retry.mode == "exponential" and delay > 0:
         doublings = min(number - 1, 63)
         delay = min(delay * (1 << doublings), retry.max_delay_s)
-    delay *= 1 + retry.jitter * jitter(f"{identity}/{number}")
+    if delay and retry.jitter:
+        delay *= 1 + retry.jitter * jitter(f"{identity}/{number}")
     if retry_after_s is not None:
         delay = max(delay, retry_after_s)
     return max(0.0, min(delay, retry.max_delay_s))

@@ -15,18 +15,20 @@ from gonogo.errors import Bug
 def move(state: State, node: Node, status: str) -> None:
     """Change a node's status, holding the table of moves and the count of slots."""
     before = node.status
-    if status not in life.MOVES[before]:
+    effect = life.EFFECTS[before].get(status)
+    if effect is None:
         raise Bug(f"step {node.step} in scope {node.scope or '(run)'} can't go from {before} to {status}")
     node.status = status
-    state.slots += (status in life.ACTIVE) - (before in life.ACTIVE)
-    if node.scope:
+    slots, room, waits = effect
+    state.slots += slots
+    if room and node.scope:
         aggregate = state.aggregate_of(node)
         if aggregate is not None and aggregate.fan is not None:
-            aggregate.fan.active += (status in life.BUSY) - (before in life.BUSY)
-    if before in life.AWAITS_RUNS:
+            aggregate.fan.active += room
+    if waits:
         state.remediating.pop((node.step, node.scope), None)
-    if status in life.AWAITS_RUNS:
-        state.remediating[node.step, node.scope] = node
+        if status in life.AWAITS_RUNS:
+            state.remediating[node.step, node.scope] = node
 
 
 def node_for(state: State, step: str, scope: str) -> Node:
@@ -116,7 +118,8 @@ def tell_fault(state: State, decision: FaultEvent) -> None:
         state.open_faults[place] = OpenFault(decision.fault, fault, decision.attempt)
     elif decision.event == "recovery.attempted":
         sent = decision.detail.get("action") != "retry"
-        state.open_faults[place] = state.open_faults[place]._replace(sent=sent)
+        if sent is not state.open_faults[place].sent:
+            state.open_faults[place] = state.open_faults[place]._replace(sent=sent)
     elif decision.event in ("recovery.succeeded", "recovery.failed"):
         state.open_faults.pop(place, None)
 

@@ -120,11 +120,11 @@ def _consider_deeper(turn: Turn, part: Part, scope: str) -> None:
 
 def reconsider(turn: Turn, node: Node) -> None:
     """Look again at a step that was asked for: an item by way of its fan-out's window, anything else directly."""
-    part = node.site.part
-    if node.scope and turn.state.aggregate_of(node) is not None:
-        fanout.item_may_open(turn, part, node.scope)
+    aggregate = turn.state.aggregate_of(node) if node.scope else None
+    if aggregate is not None:
+        fanout.may_open(turn, aggregate, node.scope)
     else:
-        scheduling.consider(turn, part, node.scope)
+        scheduling.consider(turn, node.site.part, node.scope)
 
 
 def wake_waiting(turn: Turn, node: Node) -> None:

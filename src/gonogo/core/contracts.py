@@ -47,6 +47,8 @@ def check(turn: Turn, node: Node) -> None:
         return
     if type(result) is CallDone and _says_nothing_but_done(part.step, result):
         turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
+    elif type(result) is CallFailed and not result.issues:
+        _fail_alone(turn, node, part.step, result.fault)
     else:
         conclude(turn, node, (), ())
 
@@ -64,6 +66,15 @@ def withheld(turn: Turn, node: Node) -> None:
 def _says_nothing_but_done(step: Step, result: CallDone) -> bool:
     """The way of most calls, which needs no gathering of findings."""
     return not (result.issues or result.schema_errors or step.for_each)
+
+
+def _fail_alone(turn: Turn, node: Node, step: Step, fault: Fault) -> None:
+    """A failure with nothing beside it, as most are."""
+    outcome = outcome_of(step, fault)
+    issue = issue_for(fault, step.name, node.scope, node.attempt)
+    turn.decide(
+        d.Ended(node.step, node.scope, outcome, None, fault, (issue,), rest(turn, node, outcome)),
+    )
 
 
 def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
@@ -232,9 +243,7 @@ def end(turn: Turn, node: Node, findings: Findings) -> None:
     """The outcome of an execution, and whether routing is still to come."""
     step = findings.step
     fault = findings.faults[0] if findings.faults else None
-    outcome = "passed" if fault is None else ("tolerated" if step.continue_on_failure else "failed")
-    if fault is not None and fault.fault_class == "cancelled":
-        outcome = "cancelled"
+    outcome = "passed" if fault is None else outcome_of(step, fault)
     turn.decide(
         d.Ended(
             node.step,
@@ -250,6 +259,13 @@ def end(turn: Turn, node: Node, findings: Findings) -> None:
         turn.decide(d.Flagged(node.step, node.scope, findings.global_failure))
     if findings.halt:
         stopping.stop(turn, "halted", node.step)
+
+
+def outcome_of(step: Step, fault: Fault) -> str:
+    """What a fault makes of an execution."""
+    if fault.fault_class == "cancelled":
+        return "cancelled"
+    return "tolerated" if step.continue_on_failure else "failed"
 
 
 def rest(turn: Turn, node: Node, outcome: str) -> str:

@@ -32,14 +32,13 @@ def look_for_items(turn: Turn, node: Node) -> None:
     if waits_per_item(turn, node):
         fan.cursor = fan.total
         for index in range(fan.total):
-            consider_item(turn, node, fan, index)
+            consider_item(turn, node, fan, index, fan.item(index))
     refill(turn, node)
 
 
-def consider_item(turn: Turn, node: Node, fan: Fan, index: int) -> None:
+def consider_item(turn: Turn, node: Node, fan: Fan, index: int, scope: str) -> None:
     """Queue an item for room once what it waits for is settled."""
-    scope = fan.item(index)
-    item = turn.state.node(node.step, scope)
+    item = turn.state.nodes[node.step].get(scope)
     if item is not None and item.status not in (life.PENDING, life.CLEARED):
         return
     if index not in fan.queued and all_settled(turn.state, fan.site, scope, item):
@@ -50,10 +49,14 @@ def consider_item(turn: Turn, node: Node, fan: Fan, index: int) -> None:
 def item_may_open(turn: Turn, part: Part, scope: str) -> None:
     """Something an item waits for has changed."""
     aggregate = turn.state.node(part.name, enclosing(scope))
-    if aggregate is None or aggregate.fan is None or aggregate.status != life.EXPANDING:
-        return
-    if scope.startswith(aggregate.fan.site.items):
-        consider_item(turn, aggregate, aggregate.fan, index_of(scope))
+    if aggregate is not None and aggregate.fan is not None and scope.startswith(aggregate.fan.site.items):
+        may_open(turn, aggregate, scope)
+
+
+def may_open(turn: Turn, aggregate: Node, scope: str) -> None:
+    """As `item_may_open`, where the fan-out around the item is known."""
+    if aggregate.fan is not None and aggregate.status == life.EXPANDING:
+        consider_item(turn, aggregate, aggregate.fan, index_of(scope), scope)
         turn.refills[aggregate] = None
 
 
@@ -79,24 +82,26 @@ def is_closed(state: State, node: Node) -> bool:
 def _fill(turn: Turn, node: Node, fan: Fan) -> None:
     step = node.site.part.step
     while fan.active + fan.ready < step.concurrency:
-        index = _next_item(turn.state, node, fan)
-        if index is None:
+        scope = _next_item(turn.state, node, fan)
+        if scope is None:
             break
-        _open(turn, fan, fan.item(index))
+        _open(turn, fan, scope)
 
 
-def _next_item(state: State, node: Node, fan: Fan) -> int | None:
+def _next_item(state: State, node: Node, fan: Fan) -> str | None:
     while fan.queue:
         index = heapq.heappop(fan.queue)
         fan.queued.discard(index)
-        if _still_may_open(state, fan, fan.item(index)):
-            return index
+        scope = fan.item(index)
+        if _still_may_open(state, fan, scope):
+            return scope
     items = state.nodes[node.step]
     while fan.cursor < fan.total:
-        index, fan.cursor = fan.cursor, fan.cursor + 1
-        item = items.get(fan.item(index))
+        scope = fan.item(fan.cursor)
+        fan.cursor += 1
+        item = items.get(scope)
         if item is None or item.status in (life.PENDING, life.CLEARED):
-            return index
+            return scope
     return None
 
 

@@ -20,12 +20,6 @@ NAMES_MAX = 50
 """Steps named in one event; how many there are is told in any case."""
 
 
-def follow(state: State, decision: d.AnyDecision) -> tuple[d.FaultEvent, ...]:
-    """The events that a decision, just applied, means."""
-    told = _FOLLOW.get(type(decision))
-    return told(state, decision) if told is not None else ()
-
-
 def at_the_end(state: State) -> tuple[d.FaultEvent, ...]:
     """When a run ends for good, nothing more is tried for any fault."""
     return tuple(
@@ -74,11 +68,12 @@ def isolation(state: State, node: Node) -> dict[str, Any]:
         kept["item"] = node.scope
     if part.guards:
         acting = [name for name in graph.behind(node.step) if blocks(graph, node.step, graph.parts[name])]
-    if node.outcome == "failed":
+    if node.outcome == "failed" and graph.dependents[node.step]:
         told = {*acting, *_remedies(part.step)}
         gated = [other for other in graph.dependents[node.step] if _needs(state, other, node.step)]
         kept.update(_named("gated", [name for name in gated if name not in told]))
-    kept.update(_named("suppressed", acting))
+    if acting:
+        kept.update(_named("suppressed", acting))
     return kept
 
 
@@ -161,10 +156,11 @@ def _event(
 _LEFT = {"reason": "nothing was left to be tried"}
 
 
-_FOLLOW: dict[type, Callable[[State, Any], tuple[d.FaultEvent, ...]]] = {
+FOLLOW: dict[type, Callable[[State, Any], tuple[d.FaultEvent, ...]]] = {
     d.Ended: _ended,
     d.Settled: _settled,
     d.Skipped: _skipped,
     d.Retrying: _retrying,
     d.Routed: _routed,
 }
+"""The events that a decision, just applied, means."""

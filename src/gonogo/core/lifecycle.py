@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 PENDING = "pending"
 DECIDING = "deciding"
 CLEARED = "cleared"
@@ -54,3 +56,23 @@ AWAITS_RUNS = frozenset({REMEDIATING, INITIALISING})
 
 BUSY = ACTIVE | {EXPANDING, INITIALISING}
 """An item in one of these takes up room in its fan-out's window."""
+
+
+class Move(NamedTuple):
+    """What a move changes around a step: slots taken, room in its fan-out's window, whether it waits for runs."""
+
+    slots: int
+    room: int
+    waits: bool
+
+
+def _move(before: str, after: str) -> Move:
+    return Move(
+        (after in ACTIVE) - (before in ACTIVE),
+        (after in BUSY) - (before in BUSY),
+        before in AWAITS_RUNS or after in AWAITS_RUNS,
+    )
+
+
+EFFECTS = {before: {after: _move(before, after) for after in allowed} for before, allowed in MOVES.items()}
+"""Every move that is allowed, with what it changes."""

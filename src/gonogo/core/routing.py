@@ -25,8 +25,10 @@ from gonogo.expressions.results import Result, Value
 
 def block_of(turn: Turn, node: Node, trigger: str) -> Block | None:
     """The block a trigger (on_success, on_fail, on_finish) names."""
-    step = turn.step(node)
-    return {"on_success": step.on_success, "on_fail": step.on_fail, "on_finish": step.on_finish}[trigger]
+    step = node.site.part.step
+    if trigger == "on_fail":
+        return step.on_fail
+    return step.on_success if trigger == "on_success" else step.on_finish
 
 
 def begin(turn: Turn, node: Node, trigger: str) -> None:
@@ -39,6 +41,9 @@ def begin(turn: Turn, node: Node, trigger: str) -> None:
     if is_undoing(turn.state, node.step):
         # What undoes others may be tried again; it sends the run nowhere, which is over.
         back_off(turn, node, block) if wants_retry(node, block) else end(turn, node)
+        return
+    if not block.run and block.run_js is None:
+        go_on(turn, node)
         return
     asks = [number for target in block.run for number in target.templates.values()]
     if block.run_js is not None:

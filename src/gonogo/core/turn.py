@@ -10,7 +10,7 @@ from collections import deque
 
 from gonogo.core import decisions as d
 from gonogo.core import fault_events
-from gonogo.core.apply import apply
+from gonogo.core.apply import DELTAS
 from gonogo.core.commands import Ask, ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
 from gonogo.core.parts import Site
 from gonogo.core.plan import Step
@@ -54,16 +54,19 @@ class Turn:
 
     def decide(self, decision: d.AnyDecision) -> None:
         """Take a decision: apply it, remember it, and note what it may set free."""
-        node = apply(self.state, decision)
+        state, kind = self.state, type(decision)
+        node = DELTAS[kind](state, decision)
         self.decisions.append(decision)
-        if node is not None and type(decision) in _LEAVES_ROOM:
+        if kind in _LEAVES_ROOM and node is not None:
             if node.complete:
                 self.news.append(node)
             if node.scope:
                 self.refill_around(node.site)
-        if self.state.open_faults or (type(decision) is d.Ended and decision.fault is not None):
-            for event in fault_events.follow(self.state, decision):
-                self.decide(event)
+        if state.open_faults or (kind is d.Ended and decision.fault is not None):  # type: ignore[union-attr]
+            told = fault_events.FOLLOW.get(kind)
+            if told is not None:
+                for event in told(state, decision):
+                    self.decide(event)
 
     def refill_around(self, site: Site) -> None:
         """Have the fan-out around a site looked at."""
