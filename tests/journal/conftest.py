@@ -1,9 +1,9 @@
-"""What the journal's tests share: small records, and both places that keep runs."""
+"""What the journal's tests share: small records, and the places that keep runs."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from gonogo.core.plan import Plan, Step
 from gonogo.expressions.results import Failure, Value
 from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.memory import MemoryRuns
+from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.records import Record
 from gonogo.journal.store import Runs
 
@@ -44,10 +45,21 @@ def disk(tmp_path: Path) -> JsonlRuns:
     return JsonlRuns(tmp_path / "runs")
 
 
-@pytest.fixture(params=["memory", "disk"])
-def runs(request: pytest.FixtureRequest, disk: JsonlRuns) -> Runs:
+@pytest.fixture
+def tables(database: str) -> Iterator[PostgresRuns]:
+    """An empty database of runs."""
+    place = PostgresRuns(database)
+    yield place
+    place.close()
+
+
+@pytest.fixture(params=["memory", "disk", "postgres"])
+def runs(request: pytest.FixtureRequest) -> Runs:
     """Every place that keeps runs, in turn."""
-    return MemoryRuns() if request.param == "memory" else disk
+    if request.param == "memory":
+        return MemoryRuns()
+    place: Runs = request.getfixturevalue("disk" if request.param == "disk" else "tables")
+    return place
 
 
 @pytest.fixture

@@ -37,14 +37,15 @@ class Reading(Generic[R]):
     `unended` and `whole_bytes` how they end: bytes of a line that was cut, a whole line that lacks only its newline,
     where whole lines end.
 
-    Going through it raises JournalError: there is no record, one is damaged, or the format is newer. `ready` is
-    what is done with a record before it is given out, at the price of a note in `notes` when that fails.
+    Going through it raises JournalError: there is no record, one is damaged, or the format is newer. `path` is what
+    messages call the journal. `ready` is what is done with a record before it is given out, at the price of a note in
+    `notes` when that fails.
     """
 
     def __init__(
         self,
         lines: Iterable[bytes],
-        path: Path,
+        path: Path | str,
         decode: Callable[[bytes], R],
         ready: Callable[[R], R] | None = None,
     ) -> None:
@@ -123,5 +124,5 @@ class Reading(Generic[R]):
     def _damaged(self, number: int, what: str) -> JournalError:
         return JournalError(
             f"{self._path}, line {number} is damaged: {what}",
-            advice="restore the file from a copy; or cut it before that line, and what came after is unknown",
+            advice="restore it from a copy; or cut it before that line, and what came after is unknown",
         )

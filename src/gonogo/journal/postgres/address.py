@@ -1,0 +1,71 @@
+"""Where a Postgres is, in a form that can be shown: the password is kept, and never printed."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from gonogo.errors import UsageError
+
+__all__ = ["MASK", "Address", "is_address"]
+
+MASK = "***"
+_SCHEMES = ("postgresql://", "postgres://")
+_SECRETS = re.compile(r"(?<=[?&])(password|sslpassword|passfile|sslkey)=([^&]*)", re.IGNORECASE)
+_PASSWORD = re.compile(r"(?<=://)([^/?#@:]*):([^@/?#]*)@")
+_PASSWORD_AT_MOST = re.compile(r"(?<=://)([^/?#@:]*):(.*)@", re.DOTALL)
+"""What somebody wrote who didn't escape it ends anywhere before the last @."""
+
+
+def is_address(text: str) -> bool:
+    """Whether a text names a Postgres rather than a folder."""
+    return text.startswith(_SCHEMES)
+
+
+class Address:
+    """A URL as libpq takes it. `str` and `repr` show it without its password."""
+
+    __slots__ = ("_shown", "_url", "secrets")
+
+    def __init__(self, url: str) -> None:
+        """Raises UsageError for what is no such URL; the text isn't repeated, for it may hold a password."""
+        if not is_address(url) or any(character.isspace() or character == "\0" for character in url):
+            raise UsageError(
+                "the store isn't a URL of Postgres",
+                advice="write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+            )
+        self._url = url
+        self._shown, self.secrets = _taken_out(url)
+
+    @property
+    def url(self) -> str:
+        """With the password: for connecting, and nothing else."""
+        return self._url
+
+    def scrubbed(self, text: str) -> str:
+        """A text of the server or its library, without the password should it be in there."""
+        text = text.replace(self._url, self._shown)
+        for secret in self.secrets:
+            text = text.replace(secret, MASK)
+        return text
+
+    def __str__(self) -> str:
+        return self._shown
+
+    def __repr__(self) -> str:
+        return f"Address({self._shown!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Address) and other._url == self._url
+
+    def __hash__(self) -> int:
+        return hash(self._url)
+
+
+def _taken_out(url: str) -> tuple[str, tuple[str, ...]]:
+    """The URL with marks in place of passwords; and these, as written and as meant."""
+    patterns = (_PASSWORD, _PASSWORD_AT_MOST, _SECRETS)
+    found = [match[2] for pattern in patterns for match in pattern.finditer(url)]
+    shown = _SECRETS.sub(rf"\1={MASK}", _PASSWORD_AT_MOST.sub(rf"\1:{MASK}@", url, count=1))
+    meant = (text for secret in found if secret for text in (secret, unquote(secret)))
+    return shown, tuple(sorted(set(meant), key=len, reverse=True))

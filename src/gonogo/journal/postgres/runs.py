@@ -1,0 +1,219 @@
+"""Runs in Postgres: the rows of a run are read as the lines of a file would be, and trusted as little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from gonogo.errors import JournalError
+from gonogo.journal.codec import decode_line
+from gonogo.journal.large import all_put_back, put_back
+from gonogo.journal.lines import Reading
+from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.blobs import PostgresBlobs
+from gonogo.journal.postgres.inbox import PostgresInbox
+from gonogo.journal.postgres.lease import Lease, cut_off, held_keys, key_of, no_such_run
+from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
+from gonogo.journal.postgres.writer import PostgresJournal
+from gonogo.journal.records import Record
+from gonogo.journal.store import Durability, Loaded, Runs, check_run_id
+
+if TYPE_CHECKING:
+    from gonogo.journal.glimpse import Glimpse
+    from gonogo.journal.listing import Summary
+    from gonogo.journal.postgres.pool import PostgresPool
+
+__all__ = ["PostgresRuns"]
+
+_ROWS = 200
+"""Rows that are read at once; each line is small (large values are kept apart)."""
+_LINES = "select seq, line from gonogo_records where run_id = %s and seq >= %s order by seq limit %s"
+_SUMMARIES = """
+    select run_id, verdict, workflow, event, started_at_ms, last_at, next_seq - first_seq, parent
+    from gonogo_runs where run_id = any(%s)
+"""
+
+
+class PostgresRuns(Runs):
+    """The runs of a database (a schema of it). One connection for all that is done in this process, made when it is
+    first used. `tell` hears when Postgres is away and when it is back.
+    """
+
+    def __init__(
+        self,
+        url: str | Address,
+        *,
+        durability: Durability = "effects",
+        tell: Callable[[str], None] = lambda text: None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """Raises UsageError for what is no URL of a Postgres."""
+        self.address = url if isinstance(url, Address) else Address(url)
+        self.durability = durability
+        self._tell = tell
+        self._patience_s = patience_s
+        self._link = Link(self.address, tell=tell, patience_s=patience_s)
+
+    def create(self, run_id: str) -> PostgresJournal:
+        """Start a run's journal.
+
+        Raises:
+            UsageError: the id isn't one.
+            JournalError: there is such a run already, or Postgres refuses.
+            RunLocked: another process is just starting the same run.
+        """
+        lease = Lease(check_run_id(run_id), self._link)
+        self._link.do(f"create run {run_id}", lease.create)
+        return PostgresJournal(self._link, lease, self.durability, [], self.blobs(run_id))
+
+    def reopen(self, run_id: str) -> PostgresJournal:
+        """Go on with a run.
+
+        Raises:
+            RunLocked: another process writes it.
+            JournalError: there is no such run, or its journal can't be trusted or written.
+        """
+        lease = Lease(check_run_id(run_id), self._link)
+        self._link.do(f"open run {run_id}", lease.reopen)
+        blobs = self.blobs(run_id)
+        try:
+            records = all_put_back(Reading(self.lines(run_id), self._named(run_id), decode_line), blobs)
+        except BaseException:
+            self._link.attempt(lease.release)
+            raise
+        return PostgresJournal(self._link, lease, self.durability, records, blobs)
+
+    def read(self, run_id: str) -> Loaded:
+        """The records of a run, changing nothing; works while another process writes it. Raises JournalError."""
+        reading = self.records(run_id)
+        records = list(reading)
+        return Loaded(records, reading.notes)
+
+    def records(self, run_id: str) -> Reading[Record]:
+        """As `read`, one record after the other."""
+        blobs = self.blobs(run_id)
+        lines = self.lines(run_id)
+        return Reading(lines, self._named(run_id), decode_line, lambda record: put_back(record, blobs))
+
+    def glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `records`, with only what is counted."""
+        from gonogo.journal.glimpse import glimpse_decoder
+
+        return Reading(self.lines(run_id), self._named(run_id), glimpse_decoder())
+
+    def fault_glimpses(self, run_id: str) -> Reading[Glimpse]:
+        """As `glimpses`, those that tell nothing of faults being empty."""
+        from gonogo.journal.glimpse import fault_glimpse_decoder
+
+        return Reading(self.lines(run_id), self._named(run_id), fault_glimpse_decoder())
+
+    def lines(self, run_id: str) -> Iterator[bytes]:
+        """The lines of a run as they are kept, those included that are written meanwhile. Raises JournalError, also
+        while it is gone through.
+        """
+        return self._lines(run_id, *self._bounds(check_run_id(run_id)))
+
+    def blobs(self, run_id: str) -> PostgresBlobs:
+        """The run's large values."""
+        return PostgresBlobs(check_run_id(run_id), self._link)
+
+    def inbox(self, run_id: str) -> PostgresInbox:
+        """Where to leave requests for the run. Raises JournalError when there is no such run."""
+        self._bounds(check_run_id(run_id))
+        return PostgresInbox(run_id, self._link)
+
+    def ids(self) -> list[str]:
+        """All run ids, sorted. Raises JournalError."""
+        query = "select run_id from gonogo_runs order by run_id"
+        rows = self._link.do("list runs", lambda connection: connection.execute(query).fetchall())
+        return [run_id for (run_id,) in rows]
+
+    def summaries(self, ids: Iterable[str]) -> list[Summary]:
+        """These runs as a list shows them, in this order, with two queries; unknown ones say so in `note`."""
+        ids = list(ids)
+        return self._link.do("list runs", lambda connection: self._summaries(connection, ids))
+
+    def cut_off(self, run_id: str) -> bool:
+        """End the session of whoever writes a run, for one that stands still; whether there was one. It writes no more
+        of the run once another has reopened it, and goes on if none has. Raises JournalError.
+        """
+        return self._link.do(
+            f"cut off the writer of run {run_id}",
+            lambda connection: cut_off(check_run_id(run_id), connection, self._link.schema),
+        )
+
+    def pool(self) -> PostgresPool:
+        """The calls on offer in the same database, over a connection of its own."""
+        from gonogo.journal.postgres.pool import PostgresPool
+
+        return PostgresPool(self.address, tell=self._tell, patience_s=self._patience_s)
+
+    def close(self) -> None:
+        """Let go of the connection; what is done next makes a new one."""
+        self._link.drop()
+
+    def _named(self, run_id: str) -> str:
+        """What messages call the journal."""
+        return f"run {run_id} in {self.address}"
+
+    def _bounds(self, run_id: str) -> tuple[int | None, int | None]:
+        """The run's first record and the one that is due. Raises JournalError when there is no such run."""
+        query = "select first_seq, next_seq from gonogo_runs where run_id = %s"
+        row = self._link.do(
+            f"read run {run_id}", lambda connection: connection.execute(query, [run_id]).fetchone()
+        )
+        if row is None:
+            raise no_such_run(run_id, self.address)
+        return row[0], row[1]
+
+    def _summaries(self, connection: Connection, ids: list[str]) -> list[Summary]:
+        rows = {row[0]: row for row in connection.execute(_SUMMARIES, [ids]).fetchall()}
+        held = held_keys(connection)
+        missing = (None, "", None, 0, 0.0, None, None)
+        return [
+            _summary(*rows.get(run_id, (run_id, *missing)), held=key_of(run_id, self._link.schema) in held)
+            for run_id in ids
+        ]
+
+    def _lines(self, run_id: str, first: int | None, due: int | None) -> Iterator[bytes]:
+        """Reading tells of a gap between rows; here is told of one at their end."""
+        seq = first if first is not None else 0
+        while rows := self._rows(run_id, seq):
+            for number, line in rows:
+                if not line.endswith(b"\n"):
+                    raise self._damaged(run_id, f"record {number} is cut short")
+                yield line
+                seq = number + 1
+        if due is not None and seq < due:
+            raise self._damaged(run_id, f"records {seq} to {due - 1} are missing")
+
+    def _rows(self, run_id: str, seq: int) -> list[tuple[int, bytes]]:
+        return self._link.do(
+            f"read run {run_id}",
+            lambda connection: connection.execute(_LINES, [run_id, seq, _ROWS], binary=True).fetchall(),
+        )
+
+    def _damaged(self, run_id: str, what: str) -> JournalError:
+        return JournalError(
+            f"run {run_id} in {self.address} is damaged: {what}", advice="restore its rows from a backup"
+        )
+
+
+def _summary(
+    run_id: str,
+    verdict: str | None,
+    workflow: str,
+    event: str | None,
+    started_at_ms: int,
+    last_at: float,
+    records: int | None,
+    parent: str | None,
+    *,
+    held: bool,
+) -> Summary:
+    from gonogo.journal.listing import Summary
+
+    if not records:
+        return Summary(run_id, "unreadable", note=f"run {run_id} holds no record: it ended before it began")
+    status = verdict or ("running" if held else "interrupted")
+    return Summary(run_id, status, workflow, event, started_at_ms, round(last_at * 1000), records, parent)

@@ -1,0 +1,126 @@
+"""The tables, their version, and how they come to be.
+
+One row a run says how far it is, who writes it and what a list shows; it is changed in the statement that adds records,
+so the two can't differ. Lines and blobs are the bytes that the local files would have. Nothing refers to calls on offer
+(tickets, answers) but themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gonogo.errors import JournalError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+__all__ = ["VERSION", "make_ready"]
+
+VERSION = 1
+"""Rises when an older gonogo could misread what a newer one keeps."""
+_MAKING = 0x676F6E6F676F0001
+"""The advisory lock of whoever makes the tables: "gonogo" and 1."""
+
+_TABLES = """
+create table gonogo_schema (version int not null);
+
+create table gonogo_runs (
+    run_id text collate "C" primary key,
+    epoch bigint not null default 1,
+    first_seq bigint,
+    next_seq bigint,
+    workflow text not null default '',
+    event text,
+    parent text,
+    started_at_ms bigint not null default 0,
+    last_at double precision not null default 0,
+    verdict text,
+    owner_host text,
+    owner_pid int,
+    owner_since_ms bigint,
+    owner_backend int
+) with (fillfactor = 70);
+
+create table gonogo_records (
+    run_id text collate "C" not null references gonogo_runs on delete cascade,
+    seq bigint not null,
+    line bytea not null,
+    primary key (run_id, seq)
+);
+
+create table gonogo_blobs (
+    run_id text collate "C" not null references gonogo_runs on delete cascade,
+    digest text collate "C" not null,
+    data bytea not null,
+    primary key (run_id, digest)
+);
+alter table gonogo_blobs alter column data set storage external;
+
+create table gonogo_inbox (
+    id bigint generated always as identity primary key,
+    run_id text collate "C" not null references gonogo_runs on delete cascade,
+    token bytea not null unique,
+    request bytea not null,
+    refused boolean not null default false
+);
+create index gonogo_inbox_waiting on gonogo_inbox (run_id, id) where not refused;
+
+create table gonogo_tickets (
+    run_id text collate "C" not null,
+    call bigint not null,
+    seq bigint not null,
+    command bytea not null,
+    label text not null,
+    claims int not null default 0,
+    claimed bytea,
+    left_by bytea,
+    worker text,
+    stop boolean not null default false,
+    ended boolean not null default false,
+    primary key (run_id, call)
+);
+create index gonogo_tickets_to_stop on gonogo_tickets (worker) where stop and not ended;
+
+create table gonogo_pools (run_id text collate "C" primary key);
+
+create table gonogo_answers (
+    id bigint generated always as identity primary key,
+    run_id text collate "C" not null,
+    call bigint not null,
+    event bytea not null
+);
+create index gonogo_answers_of_run on gonogo_answers (run_id, id);
+
+create table gonogo_breakers (
+    key text collate "C" primary key,
+    version bigint not null,
+    sheet bytea not null
+);
+"""
+
+
+def make_ready(connection: Connection[Any], place: str) -> None:
+    """Make the tables where there are none. Raises JournalError when a newer gonogo made them, psycopg.Error."""
+    if not _are_there(connection):
+        with connection.transaction():
+            connection.execute("select pg_advisory_xact_lock(%s)", [_MAKING])
+            if not _are_there(connection):
+                connection.execute(_TABLES)
+                connection.execute("insert into gonogo_schema values (%s)", [VERSION])
+    versions = connection.execute("select version from gonogo_schema").fetchall()
+    found = max((version for (version,) in versions), default=0)
+    if found > VERSION:
+        raise JournalError(
+            f"a newer gonogo made the tables in {place}: version {found}; this one knows up to {VERSION}",
+            advice="update gonogo on this machine, or give --store another database",
+        )
+    if found < VERSION:
+        raise JournalError(
+            f"the tables in {place} have no version that any gonogo wrote",
+            advice="restore gonogo_schema from a backup, or give --store another database",
+        )
+
+
+def _are_there(connection: Connection[Any]) -> bool:
+    found = connection.execute("select to_regclass('gonogo_schema') is not null").fetchone()
+    return found is not None and bool(found[0])
