@@ -70,10 +70,15 @@ def _event(plan: Plan, start: Start, options: Options, environment: Mapping[str,
     )
 
 
-def surroundings_again(runs: Runs, journal: RunJournal, options: Options) -> Surroundings:
-    """What a resumed run is given: variables that were given for it come from its first record."""
+def started_by(journal: RunJournal) -> RunStarted:
+    """The event that started a run."""
     first = journal.records[0].event
     assert isinstance(first, RunStarted)
+    return first
+
+
+def surroundings_of(first: RunStarted, runs: Runs, options: Options) -> Surroundings:
+    """What a run is given that was started elsewhere: variables that were given for it come from its first record."""
     names = first.context.get(OVERLAY) or ()
     kept = {name: str(first.env[name]) for name in names if name in first.env}
     secret = {name: os.environ[name] for name in names if name not in kept and name in os.environ}

@@ -30,9 +30,10 @@ class Errand(Struct, frozen=True):
 class Work(Protocol):
     """What a worker can do. The functions may be called again for the same thing, at any time."""
 
-    async def segment(self, run_id: str, *, reopens: bool = False) -> float | None:
+    async def segment(self, run_id: str, *, reopens: bool = False, takes_over: bool = False) -> float | None:
         """Go on with a run until it is over or only waits. The answer: after how many seconds it must be woken,
-        None for not before somebody asks. With `reopens`, what a cancel ended goes on.
+        None for not before somebody asks. With `reopens`, what a cancel ended goes on; with `takes_over`, whoever has
+        the run now is gone or stands still, and loses it.
         """
         ...
 

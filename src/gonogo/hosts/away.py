@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
@@ -35,6 +35,33 @@ LOOK_S = 1.0
 _LAST = (CallDone, CallFailed, CallParked, CallLost)
 
 
+class Leaving:
+    """Whether this worker is about to end, and who wants to know: its runs go to others, without being cancelled.
+
+    `asked`: whatever another worker can perform goes to one, and a run leaves once nothing of it is under way here.
+    `now`: it leaves as it is; what is under way here is lost.
+    """
+
+    __slots__ = ("_ears", "asked", "now")
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.now = False
+        self._ears: list[Callable[[], None]] = []
+
+    def listen(self, then: Callable[[], None]) -> Callable[[], None]:
+        """Have `then` called when something changes, until the answer is called."""
+        self._ears.append(then)
+        return lambda: self._ears.remove(then)
+
+    def ask(self, *, now: bool = False) -> None:
+        """The worker is to end."""
+        self.asked = True
+        self.now = now
+        for ear in tuple(self._ears):
+            ear()
+
+
 class Spread(Struct, frozen=True):
     """How calls get to other workers. `dispatch` tells an engine of tickets that are in the pool.
 
@@ -44,6 +71,7 @@ class Spread(Struct, frozen=True):
     pool: Pool
     dispatch: Callable[[Sequence[Ticket]], None]
     listen: Callable[[str, Callable[[], None]], Callable[[], None]]
+    leaving: Leaving = field(default_factory=Leaving)
 
 
 class Away:
@@ -72,10 +100,11 @@ class Away:
         return len(self._calls)
 
     def takes(self, command: StartCall) -> bool:
-        """Whether this call is for any worker. The same for everybody who has the plan."""
-        return goes_away(self._state.graph.steps[command.step], command.scope, self._table) and not (
-            self._state.safe_mode and command.effects == "mutates"
-        )
+        """Whether this call is for any worker: the same for everybody who has the plan, and more before one leaves."""
+        if self._state.safe_mode and command.effects == "mutates":
+            return False
+        step = self._state.graph.steps[command.step]
+        return goes_away(step, command.scope, self._table, leaving=self._spread.leaving.asked)
 
     def known(self) -> set[int]:
         """Calls of an earlier host of this run that the pool still knows of."""
@@ -145,6 +174,11 @@ class Away:
         """Whether an event came from elsewhere, and so has to be durable before it is forgotten there."""
         return id(event) in self._posted
 
+    @property
+    def leaving(self) -> Leaving:
+        """Whether the run is to leave this worker."""
+        return self._spread.leaving
+
     def close(self) -> None:
         """Listen no more; the calls go on where they are."""
         self._deaf()
@@ -199,8 +233,9 @@ class Away:
         return CallFailed(at=self._clock.now(), call=command.call, fault=fault, effect=effect)
 
 
-def goes_away(step: Step, scope: str, table: Table) -> bool:
-    """Whether a call of this step may be performed by any worker: one of many, one that needs a label, or a long one.
+def goes_away(step: Step, scope: str, table: Table, *, leaving: bool = False) -> bool:
+    """Whether a call of this step may be performed by any worker: one of many, one that needs a label, or a long one;
+    all that can be when its own worker is `leaving`.
 
     What keeps a key of its own stays: whether another call under it is under way is known to one process only.
     """
@@ -210,4 +245,5 @@ def goes_away(step: Step, scope: str, table: Table) -> bool:
         return False
     if provider.inline or provider.local_only or step.idempotency_key is not None:
         return False
-    return bool(scope) or bool(step.runs_on) or (step.timeout_s or 0.0) >= LONG_S
+    limit_s = step.timeout_s if step.timeout_s != provider.default_timeout_s else None
+    return leaving or bool(scope) or bool(step.runs_on) or (limit_s or 0.0) >= LONG_S

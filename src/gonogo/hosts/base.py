@@ -104,9 +104,9 @@ class RunResult(Struct, frozen=True):
     """How a run stands after its host let go of it.
 
     `verdict`: GO, NO-GO or HOLD. `because`: what made it NO-GO. `waiting`: places (`step` or `step@scope`) that wait
-    for a person. `outputs`: what the file declares as outputs, None where it declares none. `fault`: the first
-    failure that counts. `notes`: warnings about the journal or the outputs. `state` is the core's own; read it, don't
-    change it.
+    for a person. `wakes_in_s`: seconds until a timer of a run that waits comes due. `outputs`: what the file declares
+    as outputs, None where it declares none. `fault`: the first failure that counts. `notes`: warnings about the journal
+    or the outputs. `state` is the core's own; read it, don't change it.
     """
 
     run_id: str
@@ -118,6 +118,7 @@ class RunResult(Struct, frozen=True):
     outputs: Any = None
     fault: Fault | None = None
     notes: tuple[str, ...] = ()
+    wakes_in_s: float | None = None
 
     @property
     def exit_code(self) -> int:

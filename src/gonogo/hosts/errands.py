@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from gonogo.core.commands import StartCall
-from gonogo.core.events import AnyEvent, CallFailed, CallLost
-from gonogo.core.faults import Fault
-from gonogo.core.state import State
+from gonogo.core.events import AnyEvent, CallFailed, CallLost, RunStarted
+from gonogo.core.faults import Effect, Fault
 from gonogo.errors import Bug, JournalError
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
@@ -27,7 +26,7 @@ from gonogo.provider import ChildResult
 VISITS_MAX = 64
 """Runs whose state is kept between calls; the one that was longest without any goes first."""
 
-AroundOf = Callable[[State], Surroundings]
+AroundOf = Callable[[RunStarted], Surroundings]
 """What a call of a run is given on this worker: its own environment, with the secrets in it."""
 
 
@@ -49,6 +48,18 @@ class Errands:
         event = _unperformed(claim)
         if event is None:
             event = await self._performed(claim)
+        self._pool.leave(run_id, call, event, before=claim.before)
+
+    async def give_up(self, run_id: str, call: int, takeovers: int) -> None:
+        """Answer a call that ended every worker that performed it. Raises JournalError."""
+        claim = self._pool.claim(run_id, call, self._worker)
+        if claim is None:
+            return
+        command = claim.ticket.command
+        message = f"{takeovers} workers ended while they performed {command.step}"
+        fault = Fault("call.poison", "bug", f"{command.step}/execution_error", message)
+        effect: Effect = "unknown" if command.effects == "mutates" else "none"
+        event = CallFailed(call=call, fault=fault, effect=effect)
         self._pool.leave(run_id, call, event, before=claim.before)
 
     def stop(self) -> None:
@@ -100,7 +111,8 @@ class _Visit:
         self._follower = Follower(first)
         self._follower.follow(others)
         state = self._follower.state
-        around = around_of(state)
+        assert isinstance(first.event, RunStarted)
+        around = around_of(first.event)
         self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
         self._leave: dict[int, Callable[[AnyEvent], object]] = {}
         self._place = Workplace(

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from msgspec.structs import replace
+
 from gonogo.core.commands import StartCall
 from gonogo.core.events import CallLost, CancelAsked, Resumed, RunStarted
 from gonogo.core.faults import Fault
@@ -95,7 +97,7 @@ async def _drive(
         finally:
             await loop.evaluations.close()
         notes = (*journal.notes, *((fault.message,) if fault else ()))
-        return result_of(state, notes, given, fault)
+        return replace(result_of(state, notes, given, fault), wakes_in_s=_wakes_in_s(state, clock))
     finally:
         journal.close()
 
@@ -118,6 +120,15 @@ def result_of(
         fault=fault or outputs.worst_fault(state),
         notes=notes,
     )
+
+
+def _wakes_in_s(state: State, clock: RunClock) -> float | None:
+    """When something happens in a run that waits, though nobody answers."""
+    if state.finished is None:
+        return 0.0  # it was left, for another host to go on with
+    if not state.finished.parked or not state.timers:
+        return None
+    return max(0.0, min(due_s for due_s, _ in state.timers.values()) - clock.now())
 
 
 @contextmanager

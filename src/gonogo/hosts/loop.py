@@ -29,7 +29,7 @@ from gonogo.core.events import (
 )
 from gonogo.core.machine import advance
 from gonogo.core.state import State
-from gonogo.errors import Bug, GonogoError
+from gonogo.errors import Bug, GonogoError, Interrupted
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import RunChild
@@ -62,6 +62,7 @@ class RunLoop:
         self.evaluations = self.workplace.evaluations
         self._calls = self.workplace.calls
         self._away = _away(self, around.spread)
+        self._stay = self._away.leaving.listen(self._leave_if_idle) if self._away is not None else _nothing
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._inbox: list[AnyEvent] = []
@@ -154,6 +155,7 @@ class RunLoop:
         self._timers.clear()
         if self._away is not None:
             self._away.close()
+            self._stay()
         await self._calls.close()
 
     # --- one turn
@@ -166,6 +168,7 @@ class RunLoop:
                 self._write()
             if self._away is not None and not self._done.done():
                 self._away.send(self._seq - 1)
+                self._leave_if_idle()
             self._turn_is_due = False
             if self._inbox and not self._done.done():
                 self._turn_is_due = True
@@ -323,6 +326,19 @@ class RunLoop:
         if not self._done.done():
             self._done.set_result(None)
 
+    def _leave_if_idle(self) -> None:
+        """Let another worker go on with the run, where this one is to end: calls elsewhere go on there."""
+        assert self._away is not None
+        leaving = self._away.leaving
+        if leaving.now:
+            self.fail(
+                Interrupted(
+                    f"the worker that had run {self.state.run_id} ended", advice="another one goes on"
+                )
+            )
+        elif leaving.asked and not (len(self._calls) or self._inbox):
+            self._finish()
+
     def _check_alive(self) -> None:
         """Nothing in flight, timed or queued, but not ended: stop loudly (core-notes.md 8)."""
         away = self._away is not None and len(self._away)
@@ -368,6 +384,10 @@ def _away(loop: RunLoop, spread: Spread | None) -> Away | None:
     from gonogo.hosts.away import Away  # a run in one process does without
 
     return Away(loop.state, loop.around.table, spread, loop.clock, loop.post, loop.fail)
+
+
+def _nothing() -> None:
+    """Where there is nothing to undo."""
 
 
 def requests_in(records: Sequence[Record]) -> set[str]:
