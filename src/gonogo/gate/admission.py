@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -55,30 +54,30 @@ class Flight:
 
     async def admit(self, command: c.Admit) -> e.AnyEvent:
         """Breaker, then retries, then budgets: what is refused later gives back what was taken before."""
-        gate = self.call.gate
-        breakers = gate.breakers
-        probe, change = False, None
+        clock, change = self.call.gate.clock, None
+        breakers = self.call.gate.breakers
         if breakers is not None:
             key = self.key = breakers.key(self.call.step.name, self.target)
             lease_s = self.call.policy.timers.attempt_s + breakers.policy.lease_margin_s
+            asked = key, self.owner, lease_s, command.force
             if breakers.store.blocking:
-                ask = partial(breakers.admit, key, self.owner, lease_s, force=command.force)
-                admission, change = await to_thread.run_sync(ask)
+                admission, change = await to_thread.run_sync(breakers.admit, *asked)
             else:
-                admission, change = breakers.admit(key, self.owner, lease_s, force=command.force)
+                admission, change = breakers.admit(*asked)
             if not admission.admitted:
-                now = gate.clock.now()
-                return e.Refused(now, "breaker", admission.reason, admission.until_s, change)
-            probe = self.leased = admission.probe
-        refusal = self._afford(command)
+                return e.Refused(clock.now(), "breaker", admission.reason, admission.until_s, change)
+            self.leased = admission.probe
+        now = clock.now()
+        refusal = self._afford(command, now)
         if refusal is None:
-            return e.Admitted(gate.clock.now(), probe, change)
+            self.call.flights.append(self)
+            return e.Admitted(now, self.leased, change)
         await self.release()
-        return e.Refused(gate.clock.now(), refusal[0], refusal[1], 0.0, change)
+        return e.Refused(clock.now(), refusal[0], refusal[1], 0.0, change)
 
-    def _afford(self, command: c.Admit) -> tuple[str, str] | None:
+    def _afford(self, command: c.Admit, now: float) -> tuple[str, str] | None:
         call = self.call
-        now, retries, outer = call.gate.clock.now(), call.gate.retries, call.around
+        retries, outer = call.gate.retries, call.around
         if not command.retry:
             retries.count_call(now)
         elif (crowded := retries.take(now)) is not None:
@@ -113,11 +112,10 @@ class Flight:
             return None
         self.leased = False
         lasting = failure is not None and self._is_lasting(failure.kind)
+        told = self.key, self.owner, failure, latency_s, lasting
         if breakers.store.blocking:
-            return await to_thread.run_sync(
-                breakers.report, self.key, self.owner, failure, latency_s, lasting
-            )
-        return breakers.report(self.key, self.owner, failure, latency_s, lasting)
+            return await to_thread.run_sync(breakers.report, *told)
+        return breakers.report(*told)
 
     def _is_lasting(self, kind: str) -> bool:
         """Whether what is wrong belongs to what the breaker's key names: another credential or model has another."""

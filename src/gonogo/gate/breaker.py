@@ -267,10 +267,11 @@ def _counted(
     kept = buckets
     if buckets and buckets[0].slot <= slot - BUCKETS:
         kept = tuple(bucket for bucket in buckets if slot - BUCKETS < bucket.slot)
-    if kept and kept[-1].slot >= slot:
-        last = kept[-1]
-        return (*kept[:-1], Bucket(last.slot, last.calls + 1, last.failures + failed, last.slow + slow))
-    return (*kept, Bucket(slot, 1, int(failed), int(slow)))
+    if not kept or kept[-1].slot < slot:
+        return (*kept, Bucket(slot, 1, int(failed), int(slow)))
+    last = kept[-1]
+    counted = Bucket(last.slot, last.calls + 1, last.failures + failed, last.slow + slow)
+    return (*kept[:-1], counted)
 
 
 def _tripped(policy: BreakerPolicy, record: BreakerRecord) -> str | None:

@@ -73,23 +73,19 @@ class Breakers:
         return "/".join(f"{part}={parts[part]}" for part in self.policy.key if parts[part])
 
     def admit(
-        self, key: str, owner: str, lease_s: float, *, force: bool = False
+        self, key: str, owner: str, lease_s: float, force: bool = False
     ) -> tuple[b.Admission, b.Change | None]:
         """Ask to call."""
-        if self._is_clean(key):
-            return b.ADMITTED, None
+        try:
+            if b.is_clean(self.store.load(key).record):
+                return b.ADMITTED, None  # the usual case: nothing to write, nothing to refuse
+        except StoreTrouble:
+            pass  # the long way deals with it
 
         def ask(record: b.BreakerRecord) -> tuple[b.BreakerRecord, b.Admission]:
             return b.admit(self.policy, record, self._now(), owner, lease_s, force=force)
 
         return self._update(key, ask)
-
-    def _is_clean(self, key: str) -> bool:
-        """A short way for the usual case: nothing to write, nothing to refuse."""
-        try:
-            return not self.store.blocking and b.is_clean(self.store.load(key).record)
-        except StoreTrouble:
-            return False  # the long way deals with it
 
     def report(
         self, key: str, owner: str, failure: Classification | None, latency_s: float, lasting: bool = True
@@ -97,6 +93,8 @@ class Breakers:
         """How a call that was let through ended; None is a success. `lasting`: what is wrong stays with this key."""
 
         def tell(record: b.BreakerRecord) -> tuple[b.BreakerRecord, None]:
+            if failure is None:
+                return b.succeeded(self.policy, record, self._now(), owner, latency_s), None
             return self._after(record, owner, failure, latency_s, lasting), None
 
         return self._update(key, tell)[1]
@@ -137,13 +135,11 @@ class Breakers:
         self,
         record: b.BreakerRecord,
         owner: str,
-        failure: Classification | None,
+        failure: Classification,
         latency_s: float,
         lasting: bool,
     ) -> b.BreakerRecord:
         now_s, policy = self._now(), self.policy
-        if failure is None:
-            return b.succeeded(policy, record, now_s, owner, latency_s)
         counting = row_of(failure.kind).counting
         wish_s = failure.retry_after_s
         if counting == "failure":

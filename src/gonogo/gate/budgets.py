@@ -145,13 +145,15 @@ class RetryShare:
 
     def count_call(self, now_s: float) -> None:
         """A first attempt."""
+        slot = int(now_s * _BUCKETS / self.window_s)
         with self._lock:
-            self._bucket(now_s)[1] += 1
+            buckets = self._buckets
+            (buckets[-1] if buckets and buckets[-1][0] >= slot else self._bucket(slot))[1] += 1
 
     def take(self, now_s: float) -> str | None:
         """Count a retry; or say why there may be none now."""
         with self._lock:
-            bucket = self._bucket(now_s)
+            bucket = self._bucket(int(now_s * _BUCKETS / self.window_s))
             calls = sum(each[1] for each in self._buckets)
             retries = sum(each[2] for each in self._buckets)
             if retries + 1 <= max(self.floor, self.share * calls):
@@ -159,8 +161,7 @@ class RetryShare:
                 return None
         return f"{retries} retries among {calls} calls in {self.window_s:g} s"
 
-    def _bucket(self, now_s: float) -> list[int]:
-        slot = int(now_s * _BUCKETS / self.window_s)
+    def _bucket(self, slot: int) -> list[int]:
         buckets = self._buckets
         if buckets and buckets[-1][0] >= slot:
             return buckets[-1]

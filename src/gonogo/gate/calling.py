@@ -19,9 +19,15 @@ async def answer(call: Call) -> Answer:
         commands = call.begin()
         while True:
             command = commands[-1]
-            if isinstance(command, c.StartAttempt):
-                commands = await _attempt(call, command)
-            elif isinstance(command, c.Return):
+            if type(command) is c.Admit:
+                commands = call.feed(await call.flight(command).admit(command))
+            elif type(command) is c.StartAttempt:
+                if command.hedge_s is not None:
+                    commands = await _hedged(call, command)
+                else:
+                    event, latency_s, flight, call.value = await once(call, command)
+                    commands = await call.ended(event, latency_s, flight)
+            elif type(command) is c.Return:
                 return call.returned(command)
             elif isinstance(command, c.Raise):
                 raise call.raised(command)
@@ -34,15 +40,11 @@ async def answer(call: Call) -> Answer:
         raise
 
 
-async def _attempt(call: Call, command: c.StartAttempt) -> list[c.Command]:
-    """One call of a target; with hedging, perhaps two."""
-    if command.hedge_s is not None:
-        from gonogo.gate.hedging import hedged
+async def _hedged(call: Call, command: c.StartAttempt) -> list[c.Command]:
+    """One call of a target, perhaps two."""
+    from gonogo.gate.hedging import hedged
 
-        return await hedged(call, command, once)
-    event, latency_s, flight, value = await once(call, command)
-    call.value = value
-    return await call.ended(event, latency_s, flight)
+    return await hedged(call, command, once)
 
 
 async def once(call: Call, command: c.StartAttempt) -> tuple[e.Answered, float, Flight, Any]:
@@ -67,9 +69,10 @@ async def once(call: Call, command: c.StartAttempt) -> tuple[e.Answered, float, 
     at = clock.now()
     if answered:
         failure, wrong = call.judged(value)
-    elif failure is None:
-        failure = call.timed_out(command, "timeout-total")
-    usage = call.usage(value, flight) if answered else call.used_by_failure(flight)
+        usage = call.usage(value, flight)
+    else:
+        failure = failure or call.timed_out(command, "timeout-total")
+        usage = call.used_by_failure(flight)
     event = e.Answered(at, failure, usage, validation=wrong, response=call.view(value) if answered else None)
     return event, at - started_at, flight, value
 

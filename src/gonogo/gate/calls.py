@@ -73,7 +73,7 @@ class Call:
         self.has_purse = (
             self._outer is not None or bounds.tokens_max is not None or bounds.cost_usd_max is not None
         )
-        self.watchers = _watchers(gate.watch, self.around)
+        self.watchers = () if self.around is None is gate.watch else _watchers(gate.watch, self.around)
         parent = self.around.call_id if self.around is not None else None
         self.record = CallRecord(gate.next_id(), step.name, self.policy, parent)
         self.state: State = begin(self.policy, self._began(streaming))
@@ -114,8 +114,8 @@ class Call:
             step.key is not None,
             step.fallback is not None,
             streaming,
-            gate.unfit(step),
-            gate.first(now),
+            gate.unfit(step) if step.needs or step.unfit is not None else {},
+            gate.first(now) if self.policy.sticky_s is not None else 0,
             deadline_at,
             int(gate.clock.wall() * 1000),
             step.carried,
@@ -152,7 +152,7 @@ class Call:
     async def answer(self, command: c.Command) -> e.AnyEvent:
         """Perform a command that every face performs alike."""
         if isinstance(command, c.Admit):
-            return await self._admit(command)
+            return await self.flight(command).admit(command)
         if isinstance(command, c.Wait):
             clock = self.gate.clock
             while (left_s := command.until_at - clock.now()) > 0:
@@ -162,13 +162,10 @@ class Call:
         entries = await judge(self.policy, command, self.gate.evaluate, self.gate.predicates, self.clean)
         return e.Judged(self.gate.clock.now(), entries)
 
-    async def _admit(self, command: c.Admit) -> e.AnyEvent:
+    def flight(self, command: c.Admit) -> Flight:
+        """What asks for leave to call a target; it is among the call's flights when it has got it."""
         owner = self.record.call_id if not self.flights else f"{self.record.call_id}/hedge"
-        flight = Flight(self, self.policy.targets[command.target], owner)
-        event = await flight.admit(command)
-        if isinstance(event, e.Admitted):
-            self.flights.append(flight)
-        return event
+        return Flight(self, self.policy.targets[command.target], owner)
 
     # --- attempts
 
@@ -224,18 +221,16 @@ class Call:
             if signal is not None:
                 self.error = None
                 return classify(signal, step.tests), None
-        wrong = self._validated(value)
+        wrong = None if step.validate is None else self._validated(step.validate, value)
         if wrong is None:
             return None, None
         self.rejected = value
         self.error = None
         return Classification("schema-fail", "the validator says so", wrong), wrong
 
-    def _validated(self, value: Any) -> str | None:
-        if self.step.validate is None:
-            return None
+    def _validated(self, validate: Callable[[Any], str | None], value: Any) -> str | None:
         try:
-            wrong = self.step.validate(value)
+            wrong = validate(value)
         except Exception as error:  # noqa: BLE001 - an answer that breaks its validator isn't valid
             wrong = f"the validator failed: {type(error).__name__}: {error}"
         return None if wrong is None else self.clean(wrong)[:2000]
@@ -270,7 +265,7 @@ class Call:
             self.flights.remove(flight)
             flight.settle(answered.usage)
             change = await flight.report(failure, latency_s)
-            if failure is None:
+            if failure is None and self.policy.sticky_s is not None:
                 self.gate.served(self.state.current, answered.at)
             if self.gate.breakers is not None and self.gate.breakers.trouble is not None:
                 self.note(f"breaker store: {self.gate.breakers.trouble}")
@@ -295,7 +290,7 @@ class Call:
         """The answer that the core lets out."""
         ended = self.record.outcome
         name = ended.target if ended is not None and ended.target is not None else ""
-        target = self.state.target
+        target = self.policy.targets[self.state.current]
         model = target.model if target.name == name else ""
         return Answer(self.value, name, model, self.record, command.partial)
 

@@ -18,6 +18,8 @@ import anyio
 
 AGAIN_S = 1.0
 """How long code may ignore that its time is up before it is told again."""
+SPARE_MAX = 64
+"""So many timers are kept for the next calls of a gate; a call beyond them arms one of its own."""
 
 
 class Limit(Protocol):
@@ -68,15 +70,13 @@ class Clock(Protocol):
 class SystemClock:
     """The real one."""
 
-    __slots__ = ()
+    __slots__ = ("_spare",)
 
-    def now(self) -> float:
-        """Monotonic seconds."""
-        return time.monotonic()
+    def __init__(self) -> None:
+        self._spare: list[_Lent] = []
 
-    def wall(self) -> float:
-        """Unix time, seconds."""
-        return time.time()
+    now = staticmethod(time.monotonic)
+    wall = staticmethod(time.time)
 
     async def sleep(self, delay_s: float) -> None:
         """Return after `delay_s`."""
@@ -85,7 +85,12 @@ class SystemClock:
     def limit(self, delay_s: float) -> AbstractContextManager[Limit, bool]:
         """Cut short what is awaited in the block when `delay_s` is over."""
         loop = _running()
-        return anyio.move_on_after(delay_s) if loop is None else _Once(loop).limit(delay_s)
+        if loop is None:
+            return anyio.move_on_after(delay_s)
+        alarm = self._spare.pop() if self._spare else None
+        if alarm is None or alarm.loop is not loop:
+            alarm = _Lent(loop, self._spare)
+        return alarm.limit(delay_s)
 
     def alarm(self) -> Alarm:
         """A limit for many blocks in a row."""
@@ -99,10 +104,10 @@ class _Alarm:
     Its timer stays armed between blocks and is only moved on when it rings too early: a stream enters a block a piece.
     """
 
-    __slots__ = ("_before", "_due_at", "_fired", "_loop", "_task", "_timer", "cancelled_caught")
+    __slots__ = ("_before", "_due_at", "_fired", "_task", "_timer", "cancelled_caught", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._before = self._fired = 0
@@ -111,12 +116,12 @@ class _Alarm:
 
     def limit(self, delay_s: float) -> _Alarm:
         """Watch the running task's next block."""
-        self._task = task = asyncio.current_task()
+        self._task = task = asyncio.current_task(self.loop)
         assert task is not None
         self._before = task.cancelling()
         self._fired = 0
         self.cancelled_caught = False
-        self._due_at = due_at = self._loop.time() + delay_s
+        self._due_at = due_at = self.loop.time() + delay_s
         timer = self._timer
         if timer is None:
             self._arm(due_at)
@@ -134,14 +139,14 @@ class _Alarm:
     def _arm(self, at: float) -> None:
         # A context of its own, because the loop keeps cancelled timers for a while: a copy of the running one would
         # keep the whole call with them.
-        self._timer = self._loop.call_at(at, self._ring, context=Context())
+        self._timer = self.loop.call_at(at, self._ring, context=Context())
 
     def _ring(self) -> None:
         self._timer = None
         task = self._task
         if task is None:
             return
-        now = self._loop.time()
+        now = self.loop.time()
         if not self._fired and now < self._due_at:
             self._arm(self._due_at)
             return
@@ -168,16 +173,26 @@ class _Alarm:
         return self.cancelled_caught
 
 
-class _Once(_Alarm):
-    """For one block."""
+class _Lent(_Alarm):
+    """For one block; then it goes back, its timer still armed, for somebody else's."""
 
-    __slots__ = ()
+    __slots__ = ("_spare",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, spare: list[_Lent]) -> None:
+        super().__init__(loop)
+        self._spare = spare
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        caught = super().__exit__(kind, error, trace)
-        self.close()
+        caught = False
+        if self._fired:
+            caught = super().__exit__(kind, error, trace)
+        self._task = None
+        if len(self._spare) < SPARE_MAX:
+            self._spare.append(self)
+        else:
+            self.close()
         return caught
 
 
@@ -195,9 +210,8 @@ class _Scopes:
 
 
 def _running() -> asyncio.AbstractEventLoop | None:
-    """asyncio's loop, if a task of it runs here."""
+    """asyncio's loop, if it runs here."""
     try:
-        task = asyncio.current_task()
+        return asyncio.get_running_loop()
     except RuntimeError:
         return None
-    return None if task is None else task.get_loop()

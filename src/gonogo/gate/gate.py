@@ -84,14 +84,19 @@ class Gate:
 
     async def call(self, what: Step | Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
         """The value of a step or of an async function called with these arguments. Raises GateError."""
-        return (await self.answer(what, *args, **kwargs)).value
+        return (await answer(self._call(what, args, kwargs))).value
 
     async def answer(self, what: Step | Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Answer:
         """As `call`, with the target that served and the record. Raises GateError."""
+        return await answer(self._call(what, args, kwargs))
+
+    def _call(
+        self, what: Step | Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Call:
         step = what if isinstance(what, Step) else _step_of(what, args, kwargs)
         if step.invoke is None:
             raise UsageError(f"step {step.name!r} has no invoke; stream it")
-        return await answer(Call(self, step, streaming=False))
+        return Call(self, step, streaming=False)
 
     def stream(self, step: Step) -> GateStream:
         """The pieces of a step's stream: `async for piece in gate.stream(step)`, best inside `async with`."""
@@ -128,8 +133,6 @@ class Gate:
 
     def unfit(self, step: Step) -> dict[str, str]:
         """Targets that can't serve a step, and why (F7)."""
-        if not step.needs and step.unfit is None:
-            return {}
         found: dict[str, str] = {}
         for target in self.policy.targets:
             missing = sorted(step.needs - target.capabilities)
@@ -147,7 +150,7 @@ class Gate:
 
     def served(self, index: int, now: float) -> None:
         """A target gave a good answer."""
-        if self.policy.sticky_s is not None and (self._last_good is None or self._last_good[0] != index):
+        if self._last_good is None or self._last_good[0] != index:
             self._last_good = (index, now)
 
     def _target(self, name: str) -> Target:

@@ -13,7 +13,7 @@ from gonogo.gate import commands as c
 from gonogo.gate import decisions as d
 from gonogo.gate import guards, lifecycle
 from gonogo.gate.guards import Block
-from gonogo.gate.policy import Rule
+from gonogo.gate.policy import Hedge, Rule
 from gonogo.gate.signals import Classification
 from gonogo.gate.state import State, Turn
 from gonogo.gate.verdicts import category_of
@@ -120,7 +120,7 @@ def prepare_next(turn: Turn, plan: Plan, rule: Rule | None) -> None:
 def _void(turn: Turn) -> None:
     """Tell the consumer that what it has is void, now that something else comes (F.4, restart)."""
     state = turn.state
-    if not state.delivered or turn.policy.mode != "restart":
+    if turn.policy.mode != "restart":
         return
     reason = state.failure.kind if state.failure else "a rule"
     held = state.last.held if state.last else 0
@@ -141,7 +141,9 @@ def _feedback(state: State, plan: Plan, rule: Rule | None) -> str | None:
 def stopped_before(turn: Turn, index: int) -> bool:
     """Whether a guard forbids the attempt; then the call has ended, or the fallback has been asked."""
     state = turn.state
-    block = guards.before_attempt(state, turn.at) or guards.side_effect(state, index)
+    block = guards.before_attempt(state, turn.at)
+    if block is None and state.unclear is not None:
+        block = guards.side_effect(state, index)
     if block is None:
         return False
     if block.exhausts and may_fall_back(turn):
@@ -172,7 +174,8 @@ def start(turn: Turn, *, probe: bool) -> None:
     state, policy = turn.state, turn.policy
     state.move(lifecycle.CALLING)
     target = policy.targets[state.candidate]
-    _void(turn)
+    if state.delivered:
+        _void(turn)
     if state.called is not None and state.called != state.candidate:
         reason = state.failure.kind if state.failure else "refused"
         source = policy.targets[state.called].name
@@ -199,7 +202,7 @@ def start(turn: Turn, *, probe: bool) -> None:
             left_s <= limit_s,
             feedback,
             state.resume,
-            _hedge_s(turn),
+            None if policy.hedge is None else _hedge_s(turn, policy.hedge),
         )
     )
 
@@ -220,12 +223,10 @@ def start_beside(turn: Turn, *, probe: bool) -> None:
     turn.commands.append(c.StartAttempt(state.number, index, min(limit_s, left_s), left_s <= limit_s))
 
 
-def _hedge_s(turn: Turn) -> float | None:
-    """When a second attempt may begin: only by policy, only for what may happen twice, never beside a stream."""
-    began, hedge = turn.state.began, turn.policy.hedge
-    if hedge is None or began.streaming or began.effects == "mutates":
-        return None
-    return hedge.delay_s
+def _hedge_s(turn: Turn, hedge: Hedge) -> float | None:
+    """When a second attempt may begin: only for what may happen twice, never beside a stream."""
+    began = turn.state.began
+    return None if began.streaming or began.effects == "mutates" else hedge.delay_s
 
 
 def wait(turn: Turn, index: int, wait_s: float, reason: str) -> Block | None:
@@ -299,7 +300,8 @@ def fall_back(turn: Turn) -> None:
     state = turn.state
     state.move(lifecycle.FALLING_BACK)
     state.fallbacks += 1
-    _void(turn)
+    if state.delivered:
+        _void(turn)
     state.attempt_at = turn.at
     turn.decisions.append(d.FallbackStarted(turn.offset_ms, state.number + 1))
     turn.commands.append(
@@ -332,7 +334,7 @@ def settle(turn: Turn, verb: str, rule: Rule | None) -> None:
 
 def finish(turn: Turn, target: str | None = None) -> None:
     """The answer is good."""
-    end(turn, "ok", target or turn.state.target.name)
+    end(turn, "ok", target or turn.policy.targets[turn.state.current].name)
     turn.commands.append(c.Return())
 
 

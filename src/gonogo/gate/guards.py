@@ -27,7 +27,7 @@ def before_attempt(state: State, at: float) -> Block | None:
     if state.number >= bounds.attempts_max:
         detail = f"{state.number} of {bounds.attempts_max} attempts are made"
         return Block("attempts", detail, "exhausted", "attempts", exhausts=True)
-    return spent(state)
+    return None if bounds.tokens_max is None is bounds.cost_usd_max else spent(state)
 
 
 def spent(state: State) -> Block | None:

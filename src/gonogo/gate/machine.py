@@ -6,7 +6,7 @@ Handlers and rules are here; where a call goes next (which target, when, or not 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from gonogo.errors import Bug
 from gonogo.gate import commands as c
@@ -22,18 +22,11 @@ from gonogo.gate.taxonomy import row_of
 from gonogo.gate.verdicts import by_taxonomy
 
 
-class Step(NamedTuple):
-    """What one event led to. All commands but the last need no answer."""
-
-    decisions: list[d.AnyDecision]
-    commands: list[c.Command]
-
-
-def advance(policy: Policy, state: State, event: e.AnyEvent) -> Step:
+def advance(policy: Policy, state: State, event: e.AnyEvent) -> Turn:
     """Decide what an event means. Changes `state` in place. Raises Bug when the gate breaks a rule of its own."""
-    turn = Turn(policy, state, event.at)
+    turn = Turn(policy, state, event.at, state.offset_ms(event.at))
     _HANDLERS[type(event)](turn, event)
-    return Step(turn.decisions, turn.commands)
+    return turn
 
 
 # --- events
@@ -124,7 +117,8 @@ def _pause(turn: Turn, rule: Rule) -> None:
 
 
 def _admitted(turn: Turn, event: e.Admitted) -> None:
-    _breaker(turn, event.change)
+    if event.change is not None:
+        _breaker(turn, event.change)
     if turn.state.status == lifecycle.CALLING:
         going.start_beside(turn, probe=event.probe)
     else:
@@ -190,7 +184,7 @@ def _absorb(turn: Turn, event: e.Answered) -> None:
     state, failure = turn.state, event.failure
     number = event.attempt or state.number
     state.current, state.attempt_at = state.flying.pop(number)
-    target = state.target
+    target = turn.policy.targets[state.current]
     state.last, state.failure = event, failure
     if event.usage is not e.NOTHING_USED:
         state.used = state.used + event.usage
@@ -201,7 +195,8 @@ def _absorb(turn: Turn, event: e.Answered) -> None:
     )  # fmt: skip
     state.attempts.append(ended)
     turn.decisions.append(ended)
-    _breaker(turn, event.change)
+    if event.change is not None:
+        _breaker(turn, event.change)
     if state.began.effects == "mutates" and event.effect != "none":
         state.unclear = state.current  # a good answer, too: a rule may want it again
     if failure is None:
@@ -387,4 +382,4 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     e.Cancelled: _cancelled,
 }
 
-__all__ = ["Bug", "Step", "advance", "begin"]
+__all__ = ["Bug", "advance", "begin"]

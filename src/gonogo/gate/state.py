@@ -101,7 +101,7 @@ class State(Struct):
         target = policy.targets[index]
         if target.name in self.out or self.made_on(index) >= policy.bounds.attempts_per_target:
             return False
-        if self.resume_needed() and "prefill" not in target.capabilities:
+        if self.delivered and self.resume_needed() and "prefill" not in target.capabilities:
             return False
         if self.failure is not None and self.failure.kind == "context-too-long":
             failed_on = policy.targets[self.current if self.called is None else self.called]
@@ -127,7 +127,7 @@ def begin(policy: Policy, began: Began) -> State:
     deadline_at = at + policy.bounds.deadline_s
     if began.deadline_at is not None:
         deadline_at = min(deadline_at, began.deadline_at)
-    order = _order(policy, began.first)
+    order = (0,) if len(policy.targets) == 1 else _order(policy, began.first)
     state = State(policy, began, at, deadline_at, order, order[0], order[0], at)
     if began.unfit:
         state.out = dict(began.unfit)
@@ -151,8 +151,6 @@ def _carry(state: State, carried: Carried) -> None:
 
 def _order(policy: Policy, first: int) -> tuple[int, ...]:
     """Tiers, then the list's order; a last good target comes before its tier's others (F8)."""
-    if len(policy.targets) == 1:
-        return (0,)
     targets = policy.targets
     return tuple(sorted(range(len(targets)), key=lambda index: (targets[index].tier, index != first, index)))
 
@@ -161,19 +159,15 @@ def _index_of(policy: Policy, name: str | None) -> int | None:
     return next((index for index, target in enumerate(policy.targets) if target.name == name), None)
 
 
-class Turn:
-    """What one event leads to: decisions and commands, collected."""
+class Turn(Struct):
+    """What one event leads to: decisions and commands, collected. All commands but the last need no answer.
 
-    __slots__ = ("at", "commands", "decisions", "policy", "state")
+    `offset_ms` is when this is, in the record's terms.
+    """
 
-    def __init__(self, policy: Policy, state: State, at: float) -> None:
-        self.policy = policy
-        self.state = state
-        self.at = at
-        self.decisions: list[AnyDecision] = []
-        self.commands: list[Any] = []
-
-    @property
-    def offset_ms(self) -> float:
-        """When this is, in the record's terms."""
-        return self.state.offset_ms(self.at)
+    policy: Policy
+    state: State
+    at: float
+    offset_ms: float
+    decisions: list[AnyDecision] = []
+    commands: list[Any] = []

@@ -29,6 +29,7 @@ class VirtualClock(SystemClock):
     __slots__ = ("wall_offset_s",)
 
     def __init__(self, wall_offset_s: float = 1_800_000_000.0) -> None:
+        super().__init__()
         self.wall_offset_s = wall_offset_s
 
     def now(self) -> float:
