@@ -28,6 +28,7 @@ BLOB_BYTES = 256 * 1024
 PREVIEW_CHARACTERS = 1000
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_HEX = re.compile(r"[0-9a-f]{64}")
 
 
 def digest_of(value: Any) -> str | None:
@@ -97,6 +98,14 @@ class FileBlobs(Blobs):
                 advice="restore it from a copy; the run can't be trusted without it",
             )
         return msgspec.json.decode(data)
+
+    def digests(self) -> list[str]:
+        """The names of all large values, sorted. Raises JournalError."""
+        if not self._folder.exists():
+            return []
+        with files.system_errors("read", self._folder):
+            files.real_folder(self._folder)
+            return sorted(name for name in os.listdir(self._folder) if _HEX.fullmatch(name))
 
     def sync(self) -> None:
         """Make all blobs written so far survive a power cut. Raises OSError."""

@@ -101,6 +101,10 @@ class JsonlRuns(Runs):
         path, blobs = self._known(run_id) / JOURNAL, self.blobs(run_id)
         return Reading(_lines(path), path, decode_line, lambda record: put_back(record, blobs))
 
+    def lines(self, run_id: str) -> Iterator[bytes]:
+        """The lines of a run as they are kept; the last one may be torn."""
+        return _lines(self._known(run_id) / JOURNAL)
+
     def glimpses(self, run_id: str) -> Reading[Glimpse]:
         """As `records`, with only what is counted."""
         from gonogo.journal.glimpse import glimpse_decoder

@@ -6,12 +6,13 @@ works on disk.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gonogo.core.events import RunStarted
 from gonogo.errors import Bug, JournalError, RunLocked
 from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
 from gonogo.journal.codec import decode_line
@@ -19,9 +20,11 @@ from gonogo.journal.glimpse import Glimpse, fault_glimpse_decoder, glimpse_decod
 from gonogo.journal.inbox import normalise_request
 from gonogo.journal.large import all_put_back, lines_of, put_back
 from gonogo.journal.lines import Reading
+from gonogo.journal.memory_pool import MemoryBells, MemoryPool
 from gonogo.journal.normalise import to_json
 from gonogo.journal.records import Record
-from gonogo.journal.store import Blobs, Inbox, Loaded, Request, RunJournal, Runs, check_run_id
+from gonogo.journal.sharing import SharedRuns
+from gonogo.journal.store import Blobs, Inbox, Loaded, Request, RunJournal, check_run_id
 
 __all__ = ["MemoryBlobs", "MemoryInbox", "MemoryJournal", "MemoryRuns"]
 
@@ -50,19 +53,25 @@ class MemoryBlobs(Blobs):
             raise JournalError(f"there is no large value {digest}")
         return msgspec.json.decode(self._kept[digest])
 
+    def digests(self) -> list[str]:
+        """The names of all, sorted."""
+        return sorted(self._kept)
+
 
 class MemoryInbox(Inbox):
     """Requests in a list."""
 
-    def __init__(self) -> None:
+    def __init__(self, ring: Callable[[], None] = lambda: None) -> None:
         self._waiting: dict[str, Request] = {}
         self._count = 0
+        self._ring = ring
 
     def put(self, request: Request) -> str:
         """Leave a request; the answer is its id."""
         self._count += 1
         request_id = f"{self._count:020d}"
         self._waiting[request_id] = normalise_request(msgspec.structs.replace(request, request=request_id))
+        self._ring()
         return request_id
 
     def take(self, seen: Collection[str] = ()) -> list[Request]:
@@ -77,28 +86,50 @@ class MemoryInbox(Inbox):
 class _Run:
     """What outlives the writer of a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, ring: Callable[[], None]) -> None:
         self.lines: list[bytes] = []
         self.blobs = MemoryBlobs()
-        self.inbox = MemoryInbox()
+        self.inbox = MemoryInbox(ring)
         self.writer: MemoryJournal | None = None
+        self.submitted: RunStarted | None = None
 
     def records(self) -> list[Record]:
         return all_put_back([decode_line(line) for line in self.lines], self.blobs)
 
 
-class MemoryRuns(Runs):
-    """A place that keeps runs until the process ends."""
+class MemoryRuns(SharedRuns):
+    """A place that keeps runs until the process ends, and the calls of theirs that any host here may perform."""
 
     def __init__(self) -> None:
         self._runs: dict[str, _Run] = {}
+        self._bells = MemoryBells()
+        self._pool = MemoryPool(self._bells)
+
+    @property
+    def pool(self) -> MemoryPool:
+        """Calls that any worker may perform."""
+        return self._pool
 
     def create(self, run_id: str) -> MemoryJournal:
         """Start a run's journal. Raises JournalError when there is one, UsageError for a bad id."""
-        if check_run_id(run_id) in self._runs:
+        known = self._runs.get(check_run_id(run_id))
+        if known is not None and (known.submitted is None or known.lines):
             raise JournalError(f"there is a run {run_id} already", advice="'gonogo resume' goes on with it")
-        run = self._runs[run_id] = _Run()
+        run = known or self._new(run_id)
         return MemoryJournal(run_id, run)
+
+    def submit(self, event: RunStarted) -> None:
+        """Keep a run that hasn't started. Raises JournalError when its id is known, UsageError for a bad one."""
+        if check_run_id(event.run_id) in self._runs:
+            raise JournalError(
+                f"there is a run {event.run_id} already", advice="'gonogo resume' goes on with it"
+            )
+        self._new(event.run_id).submitted = event
+
+    def submitted(self, run_id: str) -> RunStarted | None:
+        """The start of a run that was submitted and hasn't started."""
+        run = self._runs.get(check_run_id(run_id))
+        return run.submitted if run is not None and not run.lines else None
 
     def reopen(self, run_id: str) -> MemoryJournal:
         """Go on with a run. Raises RunLocked while its writer isn't closed, JournalError when there is none."""
@@ -115,6 +146,16 @@ class MemoryRuns(Runs):
         """As `read`, one record after the other."""
         run = self._known(run_id)
         return Reading(run.lines, Path(run_id), decode_line, lambda record: put_back(record, run.blobs))
+
+    def records_after(self, run_id: str, seq: int) -> list[Record]:
+        """The run's records behind record `seq`. Raises JournalError."""
+        run = self._known(run_id)
+        found = [decode_line(line) for line in run.lines]
+        return all_put_back([record for record in found if record.seq > seq], run.blobs)
+
+    def lines(self, run_id: str) -> list[bytes]:
+        """The lines of a run as they are kept. Raises JournalError."""
+        return list(self._known(run_id).lines)
 
     def glimpses(self, run_id: str) -> Reading[Glimpse]:
         """As `records`, with only what is counted."""
@@ -135,6 +176,10 @@ class MemoryRuns(Runs):
     def ids(self) -> list[str]:
         """All run ids, sorted."""
         return sorted(self._runs)
+
+    def _new(self, run_id: str) -> _Run:
+        run = self._runs[run_id] = _Run(lambda: self._bells.ring(run_id))
+        return run
 
     def _known(self, run_id: str) -> _Run:
         if check_run_id(run_id) not in self._runs:

@@ -53,6 +53,14 @@ class Bell(Protocol):
         """For `asyncio`'s `add_reader`, or select."""
         ...
 
+    def add(self, name: str) -> None:
+        """Listen to this name, too. It may be heard at once, in case it was rung for before."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Listen to this name no more; what was heard of it is forgotten."""
+        ...
+
     def heard(self) -> set[str]:
         """The names rung since it was last asked. Never blocks."""
         ...

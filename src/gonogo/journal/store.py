@@ -5,7 +5,7 @@ tests and embedding.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
@@ -57,6 +57,10 @@ class Blobs(Protocol):
 
     def get(self, reference: Any) -> Any:
         """The value behind a reference; any other value is given back as it is. Raises JournalError."""
+        ...
+
+    def digests(self) -> list[str]:
+        """The names of all that are there (hex digests), sorted. Raises JournalError."""
         ...
 
 
@@ -112,6 +116,10 @@ class Runs(Protocol):
 
     def records(self, run_id: str) -> Reading[Record]:
         """As `read`, one record after the other. Raises JournalError, some only when it is gone through."""
+        ...
+
+    def lines(self, run_id: str) -> Iterable[bytes]:
+        """The lines of a run as they are kept, for a copy. Raises JournalError, some only when gone through."""
         ...
 
     def glimpses(self, run_id: str) -> Reading[Glimpse]:

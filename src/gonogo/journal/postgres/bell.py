@@ -37,7 +37,8 @@ class PostgresBell(Bell):
     def __init__(self, address: Address, names: Collection[str]) -> None:
         """Raises JournalError when there is no connection."""
         self._address = address
-        self._names = frozenset(names)
+        self._names = set(names)
+        self._listened: set[str] = set()
         self._heard: set[str] = set()
         self._guard = threading.Lock()
         self._inner, self._outer = socket.socketpair()
@@ -62,20 +63,29 @@ class PostgresBell(Bell):
         """Readable while something was heard."""
         return self._outer.fileno()
 
+    def add(self, name: str) -> None:
+        """Listen to this name, too; it is heard once the server knows."""
+        with self._guard:
+            self._names.add(name)
+        self._wake()
+
+    def remove(self, name: str) -> None:
+        """Listen to it no more."""
+        with self._guard:
+            self._names.discard(name)
+        self._forget({name})
+        self._wake()
+
     def heard(self) -> set[str]:
         """What was heard since."""
-        with self._guard:
-            names, self._heard = self._heard, set()
-            if names:
-                self._outer.recv(1)
-            return names
+        return self._forget(self._heard.copy())
 
     def close(self) -> None:
         """Hear no more."""
         if self._closed:
             return
         self._closed = True
-        os.write(self._waker, b"x")
+        self._wake()
         self._thread.join()
         self._release()
 
@@ -85,21 +95,45 @@ class PostgresBell(Bell):
         os.close(self._woken)
         os.close(self._waker)
 
+    def _wake(self) -> None:
+        """Have the thread look at what changed."""
+        os.write(self._waker, b"x")
+
     def _ring(self, names: Collection[str]) -> None:
         with self._guard:
-            if names and not self._heard:
+            new = self._names.intersection(names)
+            if new and not self._heard:
                 self._inner.send(b"x")
-            self._heard.update(names)
+            self._heard |= new
+
+    def _forget(self, names: Collection[str]) -> set[str]:
+        with self._guard:
+            taken = self._heard.intersection(names)
+            self._heard -= taken
+            if taken and not self._heard:
+                self._outer.recv(1)
+            return taken
 
     def _listening(self) -> Connection:
         connection = connected(self._address)
+        self._listened = set()
         try:
-            for name in sorted(self._names):
-                connection.execute(f'listen "{channel_of(name)}"')
+            self._follow(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _follow(self, connection: Connection) -> set[str]:
+        """Listen to what is to be listened to now, and to nothing else; which names are new. Raises psycopg.Error."""
+        with self._guard:
+            new, old = self._names - self._listened, self._listened - self._names
+        for name in sorted(old):
+            connection.execute(f'unlisten "{channel_of(name)}"')
+        for name in sorted(new):
+            connection.execute(f'listen "{channel_of(name)}"')
+        self._listened = (self._listened | new) - old
+        return new
 
     def _listen(self, connection: Connection | None) -> None:
         """The thread: until it is closed, whatever happens to the connection."""
@@ -108,14 +142,14 @@ class PostgresBell(Bell):
             try:
                 if connection is None:
                     connection = self._listening()
-                    self._ring(self._names)
+                    self._ring(self._listened)
                 failures = 0
                 self._hear(connection)
             except psycopg.Error:
                 if connection is not None:
                     connection.close()
                     connection = None
-                select.select([self._woken], [], [], PAUSES_S[min(failures, len(PAUSES_S) - 1)])
+                self._wait([], PAUSES_S[min(failures, len(PAUSES_S) - 1)])
                 failures += 1
         if connection is not None:
             connection.close()
@@ -123,6 +157,12 @@ class PostgresBell(Bell):
     def _hear(self, connection: Connection) -> None:
         """Until it is closed. Raises psycopg.Error."""
         while not self._closed:
-            said = {notify.payload for notify in connection.notifies(timeout=0)}
-            self._ring(said & self._names)
-            select.select([connection.fileno(), self._woken], [], [])
+            self._ring(self._follow(connection))
+            self._ring({notify.payload for notify in connection.notifies(timeout=0)})
+            self._wait([connection.fileno()], None)
+
+    def _wait(self, descriptors: list[int], timeout_s: float | None) -> None:
+        """Until one can be read, it is woken, or the time is up."""
+        ready, _, _ = select.select([*descriptors, self._woken], [], [], timeout_s)
+        if self._woken in ready:
+            os.read(self._woken, 4096)

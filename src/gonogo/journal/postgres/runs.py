@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError
-from gonogo.journal.codec import decode_line
+from gonogo.journal.codec import LineDamaged, NewerFormat, decode_line
 from gonogo.journal.large import all_put_back, put_back
 from gonogo.journal.lines import Reading
 from gonogo.journal.postgres.address import Address
@@ -16,7 +20,8 @@ from gonogo.journal.postgres.lease import Lease, cut_off, held_keys, key_of, no_
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
 from gonogo.journal.postgres.writer import PostgresJournal
 from gonogo.journal.records import Record
-from gonogo.journal.store import Durability, Loaded, Runs, check_run_id
+from gonogo.journal.sharing import SharedRuns
+from gonogo.journal.store import Durability, Loaded, check_run_id
 
 if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
@@ -28,13 +33,16 @@ __all__ = ["PostgresRuns"]
 _ROWS = 200
 """Rows that are read at once; each line is small (large values are kept apart)."""
 _LINES = "select seq, line from gonogo_records where run_id = %s and seq >= %s order by seq limit %s"
+_SUBMIT = "insert into gonogo_runs as run (run_id, submitted) values (%s, %b) on conflict (run_id) do "
+_NEW = "nothing"
+_SAME = "update set submitted = excluded.submitted where run.next_seq is null and run.submitted = excluded.submitted"
 _SUMMARIES = """
     select run_id, verdict, workflow, event, started_at_ms, last_at, next_seq - first_seq, parent
     from gonogo_runs where run_id = any(%s)
 """
 
 
-class PostgresRuns(Runs):
+class PostgresRuns(SharedRuns):
     """The runs of a database (a schema of it). One connection for all that is done in this process, made when it is
     first used. `tell` hears when Postgres is away and when it is back.
     """
@@ -53,6 +61,7 @@ class PostgresRuns(Runs):
         self._tell = tell
         self._patience_s = patience_s
         self._link = Link(self.address, tell=tell, patience_s=patience_s)
+        self._pool: PostgresPool | None = None
 
     def create(self, run_id: str) -> PostgresJournal:
         """Start a run's journal.
@@ -94,6 +103,44 @@ class PostgresRuns(Runs):
         blobs = self.blobs(run_id)
         lines = self.lines(run_id)
         return Reading(lines, self._named(run_id), decode_line, lambda record: put_back(record, blobs))
+
+    def records_after(self, run_id: str, seq: int) -> list[Record]:
+        """The run's records behind record `seq`, as far as there are any. Raises JournalError."""
+        blobs = self.blobs(run_id)
+        found = []
+        while rows := self._rows(run_id, seq + 1):
+            for number, line in rows:
+                try:
+                    record = decode_line(line)
+                except (LineDamaged, NewerFormat) as error:
+                    raise self._damaged(run_id, f"record {number}: {error}") from error
+                if number != seq + 1 or record.seq != number:
+                    raise self._damaged(run_id, f"expected record {seq + 1}, found {record.seq}")
+                found.append(put_back(record, blobs))
+                seq = number
+        return found
+
+    def submit(self, event: RunStarted) -> None:
+        """Keep a run that hasn't started. Raises JournalError when its id is known, UsageError for a bad one."""
+        given = [check_run_id(event.run_id), msgspec.json.encode(event)]
+        queries = chain([_SUBMIT + _NEW], repeat(_SUBMIT + _SAME))  # what was sent before may have been done
+        made = self._link.do(
+            f"submit run {event.run_id}",
+            lambda connection: connection.execute(next(queries), given).rowcount,
+        )
+        if not made:
+            raise JournalError(
+                f"there is a run {event.run_id} already", advice="'gonogo resume' goes on with it"
+            )
+
+    def submitted(self, run_id: str) -> RunStarted | None:
+        """The start of a run that was submitted and hasn't started. Raises JournalError."""
+        query = "select submitted from gonogo_runs where run_id = %s and next_seq is null and submitted is not null"
+        row = self._link.do(
+            f"read run {run_id}",
+            lambda connection: connection.execute(query, [check_run_id(run_id)], binary=True).fetchone(),
+        )
+        return None if row is None else msgspec.json.decode(row[0], type=RunStarted)
 
     def glimpses(self, run_id: str) -> Reading[Glimpse]:
         """As `records`, with only what is counted."""
@@ -142,15 +189,20 @@ class PostgresRuns(Runs):
             lambda connection: cut_off(check_run_id(run_id), connection, self._link.schema),
         )
 
+    @property
     def pool(self) -> PostgresPool:
-        """The calls on offer in the same database, over a connection of its own."""
-        from gonogo.journal.postgres.pool import PostgresPool
+        """Calls that any worker may perform, over a connection of their own."""
+        if self._pool is None:
+            from gonogo.journal.postgres.pool import PostgresPool
 
-        return PostgresPool(self.address, tell=self._tell, patience_s=self._patience_s)
+            self._pool = PostgresPool(self.address, tell=self._tell, patience_s=self._patience_s)
+        return self._pool
 
     def close(self) -> None:
-        """Let go of the connection; what is done next makes a new one."""
+        """Let go of all connections; what is done next makes new ones."""
         self._link.drop()
+        if self._pool is not None:
+            self._pool.close()
 
     def _named(self, run_id: str) -> str:
         """What messages call the journal."""

@@ -35,6 +35,7 @@ create table gonogo_runs (
     started_at_ms bigint not null default 0,
     last_at double precision not null default 0,
     verdict text,
+    submitted bytea,
     owner_host text,
     owner_pid int,
     owner_since_ms bigint,

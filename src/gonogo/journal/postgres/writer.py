@@ -30,7 +30,8 @@ UNSYNCED_BYTES_MAX = 256 * 1024
 _ADD = """
     with mine as (
         update gonogo_runs set
-            first_seq = coalesce(first_seq, %(first)s), next_seq = %(next)s, last_at = %(at)s, verdict = %(verdict)s,
+            submitted = null, first_seq = coalesce(first_seq, %(first)s), next_seq = %(next)s,
+            last_at = %(at)s, verdict = %(verdict)s,
             workflow = coalesce(%(workflow)s, workflow), event = coalesce(%(event)s, event),
             parent = coalesce(%(parent)s, parent), started_at_ms = coalesce(%(started_at_ms)s, started_at_ms)
         where run_id = %(run)s and epoch = %(epoch)s and next_seq is not distinct from %(due)s{mode}

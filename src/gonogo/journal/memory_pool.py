@@ -1,0 +1,202 @@
+"""A pool and its bells within one process: for tests, and for programs that embed several hosts.
+
+Same contract as `postgres/pool.py`, tested by the same tests: events go through their JSON.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+
+from gonogo.core.events import AnyEvent
+from gonogo.journal.pool import Bell, Claim, Pool, Ticket
+
+__all__ = ["MemoryBell", "MemoryBells", "MemoryPool"]
+
+_encode = msgspec.json.Encoder().encode
+_decode: Callable[[bytes], AnyEvent] = msgspec.json.Decoder(AnyEvent).decode
+
+
+class MemoryBells:
+    """Who listens to which names."""
+
+    def __init__(self) -> None:
+        self._bells: list[MemoryBell] = []
+
+    def listen(self, names: Collection[str]) -> MemoryBell:
+        """A bell for these names."""
+        bell = MemoryBell(names, self._bells)
+        self._bells.append(bell)
+        return bell
+
+    def ring(self, *names: str) -> None:
+        """Let all hear who listen to one of these."""
+        for bell in tuple(self._bells):
+            bell.ring(names)
+
+
+class MemoryBell(Bell):
+    """Names in a set; a socket has a byte to read while there are any."""
+
+    def __init__(self, names: Collection[str], among: list[MemoryBell]) -> None:
+        self._names = set(names)
+        self._among = among
+        self._heard: set[str] = set()
+        self._guard = threading.Lock()
+        self._inner, self._outer = socket.socketpair()
+
+    def fileno(self) -> int:
+        """Readable while something was heard."""
+        return self._outer.fileno()
+
+    def add(self, name: str) -> None:
+        """Listen to this name, too."""
+        self._names.add(name)
+
+    def remove(self, name: str) -> None:
+        """Listen to it no more."""
+        self._names.discard(name)
+        self.forget({name})
+
+    def heard(self) -> set[str]:
+        """What was heard since."""
+        return self.forget(self._names)
+
+    def forget(self, names: Collection[str]) -> set[str]:
+        """Take these out of what was heard; which were in it."""
+        with self._guard:
+            taken = self._heard.intersection(names)
+            self._heard -= taken
+            if taken and not self._heard:
+                self._outer.recv(1)
+            return taken
+
+    def ring(self, names: Collection[str]) -> None:
+        """Let those of the names be heard that are listened to."""
+        new = self._names.intersection(names)
+        with self._guard:
+            if new and not self._heard:
+                self._inner.send(b"x")
+            self._heard |= new
+
+    def close(self) -> None:
+        """Hear no more."""
+        if self in self._among:
+            self._among.remove(self)
+            self._inner.close()
+            self._outer.close()
+
+
+class _Entry:
+    """A ticket and what became of it."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        self.ticket = ticket
+        self.claims = 0
+        self.worker = ""
+        self.stop = False
+        self.ended = False
+
+
+class MemoryPool(Pool):
+    """Tickets until the process ends."""
+
+    def __init__(self, bells: MemoryBells | None = None) -> None:
+        self._bells = bells or MemoryBells()
+        self._entries: dict[tuple[str, int], _Entry] = {}
+        self._answers: dict[int, tuple[str, int, bytes]] = {}
+        self._last_id = 0
+        self._guard = threading.RLock()
+
+    def offer(self, tickets: Sequence[Ticket]) -> None:
+        """Let these calls be claimed."""
+        with self._guard:
+            for ticket in tickets:
+                self._entries.setdefault((ticket.run_id, ticket.command.call), _Entry(ticket))
+        self._bells.ring(*(ticket.run_id for ticket in tickets))
+
+    def claim(self, run_id: str, call: int, worker: str) -> Claim | None:
+        """Perform this call; None when there is nothing to perform."""
+        with self._guard:
+            entry = self._entries.get((run_id, call))
+            if entry is None or entry.ended:
+                return None
+            entry.claims += 1
+            entry.worker = worker
+            return Claim(entry.ticket, entry.claims - 1, entry.stop)
+
+    def leave(
+        self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
+    ) -> bool:
+        """Leave what came of a call; False when nobody waits for it any more."""
+        with self._guard:
+            entry = self._entries.get((run_id, call))
+            if entry is None or entry.ended or (before is not None and entry.claims != before + 1):
+                return False
+            entry.ended = last
+            self._last_id += 1
+            self._answers[self._last_id] = run_id, call, _encode(event)
+        self._bells.ring(run_id)
+        return True
+
+    def take(self, run_id: str, after: int = 0) -> list[tuple[int, AnyEvent]]:
+        """What was left for a run, by id."""
+        with self._guard:
+            answers = sorted(self._answers.items())
+        return [
+            (number, _decode(data)) for number, (run, _, data) in answers if run == run_id and number > after
+        ]
+
+    def done(self, run_id: str, ids: Collection[int]) -> None:
+        """Forget answers, and tickets with their last one."""
+        with self._guard:
+            gone = {
+                (run_id, self._answers.pop(number)[1])
+                for number in ids
+                if number in self._answers and self._answers[number][0] == run_id
+            }
+            left = {(run, call) for run, call, _ in self._answers.values()}
+            for key in gone - left:
+                if key in self._entries and self._entries[key].ended:
+                    del self._entries[key]
+
+    def withdraw(self, run_id: str, call: int, instead: AnyEvent | None = None) -> bool:
+        """Take a call back, or ask it to stop."""
+        with self._guard:
+            entry = self._entries.get((run_id, call))
+            if entry is None or entry.ended:
+                return False
+            if entry.claims == 0:
+                if instead is not None:
+                    return self.leave(run_id, call, instead)
+                del self._entries[run_id, call]
+                return True
+            entry.stop = True
+        self._bells.ring(entry.worker)
+        return False
+
+    def to_stop(self, worker: str) -> set[tuple[str, int]]:
+        """What this worker should stop."""
+        with self._guard:
+            entries = list(self._entries.items())
+        return {key for key, entry in entries if entry.worker == worker and entry.stop and not entry.ended}
+
+    def open(self, run_id: str) -> set[int]:
+        """Calls that aren't gone."""
+        with self._guard:
+            return {call for run, call in self._entries if run == run_id}
+
+    def clear(self, run_id: str) -> None:
+        """Forget all of a run."""
+        with self._guard:
+            self._entries = {key: entry for key, entry in self._entries.items() if key[0] != run_id}
+            self._answers = {
+                number: answer for number, answer in self._answers.items() if answer[0] != run_id
+            }
+
+    def bell(self, names: Collection[str]) -> MemoryBell:
+        """Hears what is rung with these names."""
+        return self._bells.listen(names)
