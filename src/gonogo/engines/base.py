@@ -37,8 +37,8 @@ class Work(Protocol):
         """
         ...
 
-    async def call(self, run_id: str, call: int) -> None:
-        """Perform a call, unless somebody has."""
+    async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
+        """Perform a call, unless somebody has, or does; with `takes_over`, whoever had it is gone or stands still."""
         ...
 
     async def wake(self, run_id: str, delay_s: float) -> None:

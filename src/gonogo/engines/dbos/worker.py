@@ -99,7 +99,10 @@ def _config(url: str, worker: str) -> Any:
 
 
 def _define(work: Work, loop: asyncio.AbstractEventLoop) -> None:
-    """The two workflows. They run on DBOS' loop and only wait for what is done on the worker's."""
+    """The two workflows. They run on DBOS' loop and only wait for what is done on the worker's.
+
+    A call's workflow has its own id, so it runs a second time only when its first worker is gone.
+    """
 
     @DBOS.workflow(name=names.SEGMENT)
     async def segment(run_id: str, reopens: bool) -> None:
@@ -109,7 +112,7 @@ def _define(work: Work, loop: asyncio.AbstractEventLoop) -> None:
 
     @DBOS.workflow(name=names.CALL)
     async def call(run_id: str, number: int) -> None:
-        await _on(loop, work.call(run_id, number))
+        await _on(loop, work.call(run_id, number, takes_over=True))
 
 
 async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:

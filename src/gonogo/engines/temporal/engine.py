@@ -1,0 +1,121 @@
+"""Hands work over: starts and signals workflows."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
+
+from gonogo.engines.base import Errand
+from gonogo.engines.temporal.flows import CALLS, SEGMENT
+from gonogo.errors import EngineError
+
+T = TypeVar("T")
+
+ANSWER_S = 15.0
+"""Longest for one request to the server."""
+TOGETHER_MAX = 50
+"""Calls in one workflow: its history has three events for each."""
+
+
+class TemporalEngine:
+    """The task queues of one name on one server, used from any thread: its client lives in a thread of its own."""
+
+    def __init__(self, address: str, queue: str, namespace: str = "default") -> None:
+        """Raises EngineError when the server can't be reached."""
+        self._address = address
+        self._queue = queue
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="gonogo-temporal", daemon=True)
+        self._thread.start()
+        try:
+            self._client = self._done(Client.connect(address, namespace=namespace))
+        except EngineError:
+            self.close()
+            raise
+
+    def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
+        """Start the run's workflow, or wake it. See `Engine`."""
+        start: dict[str, Any] = (
+            {} if delay_s > 0 else {"start_signal": "wake", "start_signal_args": [reopens]}
+        )
+        try:
+            self._done(
+                self._client.start_workflow(
+                    SEGMENT,
+                    args=[run_id, reopens, delay_s],
+                    id=run_id,
+                    task_queue=self._queue,
+                    id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                    rpc_timeout=timedelta(seconds=ANSWER_S),
+                    **start,
+                )
+            )
+        except WorkflowAlreadyStartedError:
+            return  # it runs, and waits itself where it has to
+
+    def perform(self, errands: Sequence[Errand]) -> None:
+        """Start a workflow for each call that has none. See `Engine`."""
+        self._done(self._all_started(errands))
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    async def _all_started(self, errands: Sequence[Errand]) -> None:
+        for (run_id, label), calls in _together(errands).items():
+            for start in range(0, len(calls), TOGETHER_MAX):
+                await self._started(run_id, label, calls[start : start + TOGETHER_MAX])
+
+    async def _started(self, run_id: str, label: str, calls: list[int]) -> None:
+        """The same calls handed over again are the same workflow; others may hold a call again, which does no harm:
+        only a worker that takes over from a dead one claims what was claimed.
+        """
+        digest = hashlib.sha256(",".join(map(str, calls)).encode()).hexdigest()[:16]
+        await self._client.start_workflow(
+            CALLS,
+            args=[run_id, calls, queue_of(self._queue, label)],
+            id=f"{run_id}/calls-{calls[0]}-{digest}",
+            task_queue=self._queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            run_timeout=timedelta(days=31),
+            rpc_timeout=timedelta(seconds=ANSWER_S),
+        )
+
+    def _done(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except (RPCError, RuntimeError, OSError) as problem:
+            if isinstance(problem, WorkflowAlreadyStartedError):
+                raise
+            raise self._unreachable(str(problem).partition("\n")[0][:200]) from None
+
+    def _unreachable(self, reason: str) -> EngineError:
+        return EngineError(
+            f"the Temporal server at {self._address} can't be used: {reason}",
+            advice="check the address (--url host:port), and that the server runs",
+        )
+
+
+def _together(errands: Sequence[Errand]) -> dict[tuple[str, str], list[int]]:
+    found: dict[tuple[str, str], list[int]] = {}
+    for errand in errands:
+        found.setdefault((errand.run_id, errand.label), []).append(errand.call)
+    return found
+
+
+def queue_of(queue: str, label: str) -> str:
+    """The task queue of calls for workers with this label; without one, for all of them."""
+    return f"{queue}-calls-{label}" if label else f"{queue}-calls"

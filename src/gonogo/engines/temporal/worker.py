@@ -1,0 +1,95 @@
+"""Takes work from Temporal's task queues."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from gonogo.engines.base import Limits, Stopping, Work
+from gonogo.engines.temporal.engine import TemporalEngine, queue_of
+from gonogo.engines.temporal.flows import ASIDE, CALL, SEGMENT, CallsFlow, SegmentFlow
+
+BEAT_S = 0.5
+STICKY = timedelta(seconds=1)
+"""How long a workflow waits for the worker that has it in memory, before any other may take it."""
+
+
+class TemporalWorker:
+    """One worker process."""
+
+    def __init__(self, address: str, queue: str, namespace: str = "default") -> None:
+        """Raises EngineError when the server can't be reached."""
+        self._address = address
+        self._queue = queue
+        self._namespace = namespace
+        self._engine = TemporalEngine(address, queue, namespace)
+
+    @property
+    def engine(self) -> TemporalEngine:
+        """Hands over work."""
+        return self._engine
+
+    async def serve(self, work: Work, limits: Limits, stopping: Stopping) -> None:
+        """Take work until told to stop; see `EngineWorker`."""
+        client = await Client.connect(self._address, namespace=self._namespace)
+        segment, call, aside = _activities(work)
+        drain = timedelta(seconds=limits.drain_s)
+        rate = None if limits.rate is None else limits.rate[0] / limits.rate[1]
+        async with AsyncExitStack() as stack:
+            for label in ("", *limits.labels):
+                calls = Worker(
+                    client,
+                    task_queue=queue_of(self._queue, label),
+                    activities=[call],
+                    max_concurrent_activities=limits.calls,
+                    max_task_queue_activities_per_second=rate,
+                    graceful_shutdown_timeout=drain,
+                )
+                await stack.enter_async_context(calls)
+            segments = Worker(
+                client,
+                task_queue=self._queue,
+                workflows=[SegmentFlow, CallsFlow],
+                activities=[segment, aside],
+                max_concurrent_activities=limits.segments,
+                sticky_queue_schedule_to_start_timeout=STICKY,
+                graceful_shutdown_timeout=drain,
+            )
+            await stack.enter_async_context(segments)
+            await stopping.wait()
+
+
+def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
+    @activity.defn(name=SEGMENT)
+    async def segment(run_id: str, reopens: bool) -> float:
+        taken_over = activity.info().attempt > 1
+        waits = await _beating(work.segment(run_id, reopens=reopens, takes_over=taken_over))
+        return -1.0 if waits is None else waits
+
+    @activity.defn(name=CALL)
+    async def call(run_id: str, number: int) -> None:
+        await _beating(work.call(run_id, number, takes_over=activity.info().attempt > 1))
+
+    @activity.defn(name=ASIDE)
+    async def aside(run_id: str, number: int | None, times: int) -> None:
+        await work.aside(run_id, number, times)
+
+    return segment, call, aside
+
+
+async def _beating(work: Coroutine[Any, Any, Any]) -> Any:
+    """Tell the server that this worker lives, as long as it works. A worker that is told to end lets the work end by
+    itself: a cancelled run would be a cancelled run.
+    """
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        activity.heartbeat()
+        await asyncio.wait([task], timeout=BEAT_S)
+    return task.result()
