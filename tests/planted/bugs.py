@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - one bug a line
-"""Sixty bugs, each a small change of the core that somebody could make: file, text to find, text in its place.
+"""Bugs, sixty and more, each a small change of the core that somebody could make: file, text to find, text in its place.
 
 `seeds` are plans known to catch it; `python tests/planted/bugs.py` looks for them anew. What no plan catches soon is
 caught by `tests`, which are of tests/core.
@@ -45,8 +45,14 @@ BUGS = (
     Planted("gate_opens_on_any_entry", "dependencies.py", "            if found is None:\n                break\n", "            if found is None:\n                return None\n", (25,)),
     Planted("skip_cascade_lost", "dependencies.py", 'if node.reason == "forEach_empty":', 'if node.reason in ("forEach_empty", "dependency_failed"):', (25,)),
     Planted("or_group_waits_for_one_only", "dependencies.py", "        for edge in need.any_of:\n            node = resolve", "        for edge in need.any_of[:1]:\n            node = resolve", (45,)),
-    Planted("requested_member_not_rerun", "changes.py", "        node.requested = True\n        return\n", "        return\n", (140,)),
-    Planted("hold_without_its_timer", "holds.py", "        turn.set_timer(timer, due_s)\n", "        pass\n", (34,)),
+    Planted("requested_member_not_rerun", "changes.py", "        node.requested = True\n        return\n", "        return\n", (289,)),
+    Planted("hold_without_its_timer", "holds.py", "        turn.set_timer(held.timer, held.wake_s)\n", "        pass\n", (27,)),
+    Planted("approver_counts_twice", "approvals.py", "if any(same(vote.by) == same(by) for vote in hold.votes):", "if False:", (48,)),
+    Planted("quorum_off_by_one", "approvals.py", "self.approved >= self.quorum", "self.approved + 1 >= self.quorum", (48,)),
+    Planted("anybody_approves", "approvals.py", "if hold.approvers and not is_listed(hold.approvers, by):", "if False:", (27,)),
+    Planted("reminds_without_end", "reminders.py", "if number < terms.remind.max else None", "if True else None", (27,)),
+    Planted("vote_lost_in_the_fold", "fault_deltas.py", "votes=(*hold.votes, Vote(decision.by, decision.text))", "votes=(Vote(decision.by, decision.text),)", (48,)),
+    Planted("late_answer_taken", "holds.py", "        turn.clear_timer(node)\n        woken(turn, node)\n", "        pass\n", tests=("test_approvals.py::test_an_answer_is_too_late_although_nothing_ran_to_notice",)),
     Planted("slot_not_given_back", "lifecycle.py", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING, HOLDING})", (50,)),
     Planted("one_slot_too_many", "scheduling.py", "while state.slots < limit and len(turn.ready) and", "while state.slots <= limit and len(turn.ready) and", (10,)),
     Planted("window_one_too_wide", "fanout.py", "while fan.active + fan.ready < step.concurrency:", "while fan.active + fan.ready <= step.concurrency:", (24,)),
@@ -54,10 +60,10 @@ BUGS = (
     Planted("items_forget_how_often_they_ran", "changes.py", "        if item.execution:\n            state.dropped", "        if item.execution > 99:\n            state.dropped", (231,)),
     Planted("on_finish_speaks_before_its_items", "completion.py", "or not _group_complete(turn, parent):", "or False:", (0,)),
     Planted("one_retry_too_many_for_the_run", "spending.py", "if allowed is None or used < allowed:", "if allowed is None or used <= allowed:", tests=("test_spending.py::test_a_run_without_retries_left_lets_the_failure_stand",)),
-    Planted("timer_not_cleared_when_answered", "holds.py", "        turn.clear_timer(node)\n        if exhaustion", "        if exhaustion", (88,)),
+    Planted("timer_not_cleared_when_answered", "holds.py", "        turn.clear_timer(node)\n        give(turn, node, event.text, event.by)", "        give(turn, node, event.text, event.by)", (35,)),
     Planted("no_more_time_and_calls_go_on", "spending.py", "at_once=what in STOPS_CALLS", "at_once=False", tests=("test_spending.py::test_time_that_is_up_stops_what_is_in_flight",)),
     Planted("accepted_failure_counts_as_success", "exhaustion.py", '"tolerated" if word == "accept" else "failed"', '"passed" if word == "accept" else "failed"', tests=("test_exhaustion.py::test_C_9_R11_a_person_decides",)),
-    Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (146,)),
+    Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (174,)),
     Planted("evaluations_lost_in_a_crash", "resuming.py", "    turn.asks.extend(state.lost_asks)\n", "", (0,)),
     Planted("one_item_too_many_refused", "contracts.py", "len(result.output) > allowed", "len(result.output) >= allowed", tests=("test_contracts.py::test_C_6_too_many_items_are_a_logical_fault",)),
     Planted("skip_with_an_error_is_go", "verdict.py", 'return node.outcome == "skipped" and bool(node.issues) and', 'return node.outcome == "skipped" and not node.issues and', (0,)),
@@ -86,7 +92,7 @@ BUGS = (
     Planted("halt_is_any_no_go", "compensation.py", 'why = "halted" if state.stopping == "halted" else "no_go"', 'why = "no_go"', tests=("test_compensation.py::test_semantics_20_the_workflow_says_which_ends_are_undone",)),
     Planted("lifted_by_any_end", "completion.py", 'if node.outcome == "passed" and node.settled and', 'if node.settled and', tests=("test_suppression.py::test_semantics_19_a_success_lifts_in_its_own_item_alone",)),
     # the last retry, escalation, the story of a fault
-    Planted("other_words_are_a_no", "exhaustion.py", "    if word not in CHOICES:\n        return\n", "", tests=("test_exhaustion.py::test_C_9_R11_other_words_leave_it_waiting",)),
+    Planted("other_words_are_a_no", "holds.py", "if approvals.word(event.text) not in exhaustion.CHOICES:", "if False:", tests=("test_exhaustion.py::test_C_9_R11_other_words_leave_it_waiting",)),
     Planted("told_each_time_it_fails", "exhaustion.py", "return None if (node.step, node.scope) in turn.state.escalated else block.escalate", "return block.escalate", tests=("test_exhaustion.py::test_G_27_it_is_told_once_in_a_run",)),
     Planted("exhausted_before_the_last_retry", "exhaustion.py", 'return is_worth_it(node, retry) and node.retries >= retry.max', 'return is_worth_it(node, retry)', tests=("test_exhaustion.py::test_C_9_R11_retries_that_the_run_has_no_budget_for_are_not_exhausted",)),
     Planted("each_failure_is_another_fault", "fault_events.py", "    if open_fault is None:\n        open_fault = OpenFault(", "    if True:\n        open_fault = OpenFault(", tests=("test_fault_events.py::test_G_16_retries_are_attempts_of_one_fault",)),

@@ -1,4 +1,4 @@
-"""Sixty bugs planted in copies of the core, each caught: the laws and the tests see what they are for."""
+"""Bugs planted in copies of the core, each caught: the laws and the tests see what they are for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tests.planted.bugs import BUGS, Planted, hunt, plant, run_tests
 BROKEN = 1
 
 
-def test_there_are_sixty_bugs_each_with_a_name_of_its_own() -> None:
-    """As many as were promised."""
-    assert len({bug.name for bug in BUGS}) == len(BUGS) == 60
+def test_there_are_at_least_sixty_bugs_each_with_a_name_of_its_own() -> None:
+    """As many as were promised, or more."""
+    assert len({bug.name for bug in BUGS}) == len(BUGS) >= 60
 
 
 @pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.seeds], ids=lambda bug: bug.name)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from gonogo.core.commands import Ask
 from gonogo.core.decision import About, Decision
 from gonogo.core.fault_decisions import (
@@ -16,11 +18,16 @@ from gonogo.core.fault_decisions import (
     Doubted,
     FaultEvent,
     Flagged,
+    HandedOver,
     Held,
+    NotTaken,
     OneShotSkip,
     Refused,
+    Reminded,
     TimeLimited,
     Undone,
+    Voted,
+    WaitsOn,
 )
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Target
@@ -292,12 +299,32 @@ class Reopened(Decision, frozen=True, tag="reopened"):
         return "goes on after a stop"
 
 
+class Wait(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A question in short, for lists of what waits: `since_s` and `until_s` on the run's clock, where they are known.
+
+    `approved` of `quorum` people have said yes; `quorum` 0: any answer will do. The prompt is cut.
+    """
+
+    place: str
+    prompt: str = ""
+    since_s: float | None = None
+    until_s: float | None = None
+    approved: int = 0
+    quorum: int = 0
+
+
 class Finished(Decision, frozen=True, tag="finished"):
-    """The verdict, with what made it: steps that failed untolerated, or what is waited for when `parked`."""
+    """The verdict, with what made it: steps that failed untolerated, or what is waited for when `parked`.
+
+    Of a parked run `waits` says more of each, and `wake_s` when the next timer is due, so that a list of many runs
+    need read no more than their last records.
+    """
 
     verdict: str
     because: tuple[str, ...] = ()
     parked: bool = False
+    waits: tuple[Wait, ...] = ()
+    wake_s: float | None = None
 
     def sentence(self) -> str:
         return f"verdict {self.verdict}" + (f": {', '.join(self.because)}" if self.because else "")
@@ -307,12 +334,12 @@ AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Initialising | Initialised | Assuming | Started | Ended
     | Completed | Settled | Expanded | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged
     | Remediating | Routing | Superseded | Held | Doubted | Answered | Chosen | TimeLimited | Undone | TimerCleared
-    | CallStopping | Stopping | Reopened | Finished
+    | CallStopping | Stopping | Reopened | Finished | Voted | NotTaken | Reminded | HandedOver | WaitsOn
 )  # fmt: skip
 __all__ = [
     "About", "Answered", "AnyDecision", "Asked", "Assuming", "CallStopping", "Chosen", "Cleared",
-    "Completed", "Decision", "Doubted", "Ended", "Expanded", "FaultEvent", "Finished", "Flagged", "Held",
-    "Initialised", "Initialising", "Judged", "OneShotSkip", "Planned", "Refusal", "Refused", "Remediating",
-    "Reopened", "Retrying", "Routed", "Routing", "Settled", "Skipped", "Started", "Stopping", "Superseded",
-    "TimeLimited", "TimedOut", "TimerCleared", "Undone",
+    "Completed", "Decision", "Doubted", "Ended", "Expanded", "FaultEvent", "Finished", "Flagged", "HandedOver", "Held",
+    "Initialised", "Initialising", "Judged", "NotTaken", "OneShotSkip", "Planned", "Refusal", "Refused", "Remediating",
+    "Reminded", "Reopened", "Retrying", "Routed", "Routing", "Settled", "Skipped", "Started", "Stopping", "Superseded",
+    "TimeLimited", "TimedOut", "TimerCleared", "Undone", "Voted", "Wait", "WaitsOn",
 ]  # fmt: skip

@@ -21,10 +21,13 @@ def is_exhausted(node: Node, retry: Retry) -> bool:
 
 
 def hold(turn: Turn, node: Node) -> None:
-    """`exhausted: hold`: a person decides."""
+    """`exhausted: hold`: a person decides, one of those that the step takes answers from."""
     failed = node.fault.message if node.fault is not None else "failed"
     prompt = f"{node.step} has used up its retries: {failed}. {', '.join(CHOICES)}?"
-    turn.decide(d.Held(node.step, node.scope, prompt, {"choices": list(CHOICES)}))
+    terms = turn.step(node).hold
+    approvers = terms.approvers if terms is not None else ()
+    details = {"choices": list(CHOICES)}
+    turn.decide(d.Held(node.step, node.scope, prompt, details, since_s=turn.state.at, approvers=approvers))
 
 
 def is_choice(node: Node) -> bool:
@@ -33,10 +36,8 @@ def is_choice(node: Node) -> bool:
 
 
 def chosen(turn: Turn, node: Node, text: str, by: str) -> None:
-    """A person's choice; other words leave the step waiting."""
+    """A person's choice, one of CHOICES."""
     word = text.strip().lower()
-    if word not in CHOICES:
-        return
     turn.decide(d.Chosen(node.step, node.scope, word, by))
     if word == "retry":
         state = turn.state

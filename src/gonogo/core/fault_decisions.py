@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from gonogo.core.decision import About, Decision
 from gonogo.core.faults import Fault, Issue
 
@@ -70,17 +72,90 @@ class Flagged(About, frozen=True, tag="flagged"):
         return self.issue.message if self.issue else "flagged"
 
 
+class Vote(Struct, frozen=True, gc=False):
+    """One person's word on an approval: yes or no."""
+
+    by: str
+    text: str
+
+
 class Held(About, frozen=True, tag="held"):
-    """Waits for a person, with nothing running. `timer` ends the wait when there is one."""
+    """Waits for a person, with nothing running, from `since_s` on the run's clock.
+
+    `timer` fires at `wake_s`: at the next reminder (`remind_s`), at the handover (`escalate_s`) or at the end of the
+    wait (`due_s`), whatever comes first; without `wake_s` at its end. `approvers`, `quorum`: see `plan.Hold`.
+    `reminders` and `votes` are those so far; what comes later is decided later.
+    """
 
     prompt: str = ""
     details: dict[str, Any] = {}
     timer: int | None = None
     due_s: float | None = None
     default: str | None = None
+    since_s: float | None = None
+    wake_s: float | None = None
+    remind_s: float | None = None
+    escalate_s: float | None = None
+    approvers: tuple[str, ...] = ()
+    quorum: int | None = None
+    reminders: int = 0
+    votes: tuple[Vote, ...] = ()
 
     def sentence(self) -> str:
         return f"waits for a person: {self.prompt}"
+
+
+class Voted(About, frozen=True, tag="voted"):
+    """A person said yes or no to an approval, which may need more of them."""
+
+    text: str = ""
+    by: str = ""
+
+    def sentence(self) -> str:
+        return f"{self.by} said {self.text}"
+
+
+class NotTaken(About, frozen=True, tag="not_taken"):
+    """An answer that changes nothing, and why: a word of `approvals.REASONS`."""
+
+    by: str = ""
+    reason: str = ""
+
+    def sentence(self) -> str:
+        return f"the answer of {self.by or 'a person'} was not taken: {self.reason}"
+
+
+class Reminded(About, frozen=True, tag="reminded"):
+    """Nobody has answered: reminder `number` is due, the next one at `next_s`. `unsent`: why no step ran for it."""
+
+    number: int = 1
+    next_s: float | None = None
+    unsent: str = ""
+
+    def sentence(self) -> str:
+        return f"reminder {self.number}" + (f" not sent: {self.unsent}" if self.unsent else "")
+
+
+class HandedOver(About, frozen=True, tag="handed_over"):
+    """Nobody has answered for long: from now on these `approvers` and this `quorum` count. `unsent` as of Reminded."""
+
+    approvers: tuple[str, ...] = ()
+    quorum: int | None = None
+    unsent: str = ""
+
+    def sentence(self) -> str:
+        who = f"may be answered by {', '.join(self.approvers)}" if self.approvers else "is escalated"
+        return who + (f"; nobody was told: {self.unsent}" if self.unsent else "")
+
+
+class WaitsOn(About, frozen=True, tag="waits_on"):
+    """A wait goes on, until `timer` fires at `wake_s` if there is still something to come."""
+
+    timer: int | None = None
+    wake_s: float | None = None
+
+    def sentence(self) -> str:
+        return "waits on"
 
 
 class Doubted(About, frozen=True, tag="doubted"):

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.changes import forget_waits, move, set_timer, tell_fault
+from gonogo.core.fault_decisions import Vote
 from gonogo.core.replays import forget
 from gonogo.core.state import Node, State
+from gonogo.errors import Bug
 
 
 def _refused(state: State, decision: d.Refused) -> None:
@@ -34,9 +38,44 @@ def _held(state: State, decision: d.Held) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.HOLDING)
     node.hold = decision
-    if decision.timer is not None and decision.due_s is not None:
-        set_timer(state, node, decision.timer, decision.due_s)
+    wake_s = decision.wake_s if decision.wake_s is not None else decision.due_s
+    if decision.timer is not None and wake_s is not None:
+        set_timer(state, node, decision.timer, wake_s)
     return node
+
+
+def _voted(state: State, decision: d.Voted) -> Node:
+    node, hold = _on_hold(state, decision)
+    node.hold = replace(hold, votes=(*hold.votes, Vote(decision.by, decision.text)))
+    return node
+
+
+def _reminded(state: State, decision: d.Reminded) -> Node:
+    node, hold = _on_hold(state, decision)
+    node.hold = replace(hold, reminders=decision.number, remind_s=decision.next_s)
+    return node
+
+
+def _handed_over(state: State, decision: d.HandedOver) -> Node:
+    node, hold = _on_hold(state, decision)
+    node.hold = replace(hold, approvers=decision.approvers, quorum=decision.quorum, escalate_s=None)
+    return node
+
+
+def _waits_on(state: State, decision: d.WaitsOn) -> Node:
+    node, hold = _on_hold(state, decision)
+    node.hold = replace(hold, timer=decision.timer, wake_s=decision.wake_s)
+    node.timer = None
+    if decision.timer is not None and decision.wake_s is not None:
+        set_timer(state, node, decision.timer, decision.wake_s)
+    return node
+
+
+def _on_hold(state: State, decision: d.Voted | d.Reminded | d.HandedOver | d.WaitsOn) -> tuple[Node, d.Held]:
+    node = state.existing(decision.step, decision.scope)
+    if node.hold is None:
+        raise Bug(f"step {node.step} in scope {node.scope or '(run)'} waits for nobody")
+    return node, node.hold
 
 
 def _doubted(state: State, decision: d.Doubted) -> Node:
@@ -98,6 +137,11 @@ FAULT_DELTAS: dict[type, Callable[[State, Any], Node | None]] = {
     d.OneShotSkip: changes_nothing,
     d.Held: _held,
     d.Doubted: _doubted,
+    d.Voted: _voted,
+    d.NotTaken: changes_nothing,
+    d.Reminded: _reminded,
+    d.HandedOver: _handed_over,
+    d.WaitsOn: _waits_on,
     d.Answered: _answered,
     d.Chosen: _chosen,
     d.TimeLimited: _time_limited,

@@ -250,7 +250,7 @@ def _held_back(plan: Plan) -> frozenset[str]:
     held: set[str] = set()
     for step in plan.steps.values():
         targets = {name for block in blocks(step) for name in _run_by(block)}
-        targets = (targets | {target.step for target in step.on_init}) - routed
+        targets = (targets | {target.step for target in step.on_init} | set(_asked_by(step))) - routed
         if targets:
             held |= targets - _ancestors(plan, step)
         if step.compensate is not None:
@@ -300,7 +300,7 @@ def _is_scripted(step: Step) -> bool:
 
 def _targets(step: Step) -> list[str]:
     """Where the blocks of a step may send the run, by name."""
-    found = [target.step for target in step.on_init]
+    found = [*(target.step for target in step.on_init), *_asked_by(step)]
     for block in blocks(step):
         found += _run_by(block)
         found += [name for name in (block.goto, *(rule.to for rule in block.transitions)) if name]
@@ -313,6 +313,11 @@ def _run_by(block: Block) -> list[str]:
     """The steps that a block runs, the one it escalates to among them."""
     found = [target.step for target in block.run]
     return found if block.escalate is None else [*found, block.escalate]
+
+
+def _asked_by(step: Step) -> tuple[str, ...]:
+    """The steps that run while a step waits for people."""
+    return step.hold.names if step.hold is not None else ()
 
 
 def _ancestors(plan: Plan, step: Step) -> set[str]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from gonogo.core import contracts, exhaustion, stopping
+from typing import Any
+
+from msgspec.structs import replace
+
+from gonogo.core import approvals, contracts, exhaustion, reminders, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.events import AnswerGiven, CallParked
@@ -20,12 +24,15 @@ def hold(turn: Turn, node: Node, event: CallParked) -> None:
     if stopping.ends_now(turn, node):
         stopping.end_waiting(turn, node, cancelled=True)
         return
-    timer = due_s = None
+    held = d.Held(node.step, node.scope, event.prompt, event.details, default=event.default, since_s=state.at)
     if event.timeout_s is not None:
-        timer, due_s = state.last_timer + 1, state.at + event.timeout_s
-    turn.decide(d.Held(node.step, node.scope, event.prompt, event.details, timer, due_s, event.default))
-    if timer is not None and due_s is not None:
-        turn.set_timer(timer, due_s)
+        held = replace(held, due_s=state.at + event.timeout_s)
+    held = reminders.with_terms(held, turn.step(node).hold)
+    if held.wake_s is not None:
+        held = replace(held, timer=state.last_timer + 1)
+    turn.decide(held)
+    if held.timer is not None and held.wake_s is not None:
+        turn.set_timer(held.timer, held.wake_s)
 
 
 def doubt(turn: Turn, node: Node, message: str) -> None:
@@ -34,29 +41,72 @@ def doubt(turn: Turn, node: Node, message: str) -> None:
 
 
 def answered(turn: Turn, event: AnswerGiven) -> None:
-    """A person's word reaches a hold or a doubt; a step that waits for nothing ignores it."""
+    """A person's word reaches a hold or a doubt. What fell due before it comes before it: a late answer is late.
+
+    A word that isn't taken is recorded with the reason; of a step that isn't there nothing is.
+    """
     node = turn.state.nodes.get(event.step, {}).get(event.scope)
     if node is None:
         return
+    if node.status == life.HOLDING and node.hold is not None and reminders.is_due(turn.state, node.hold):
+        turn.clear_timer(node)
+        woken(turn, node)
     if node.status == life.IN_DOUBT:
         settle_doubt(turn, node, event)
-    elif node.status == life.HOLDING:
-        turn.clear_timer(node)
-        if exhaustion.is_choice(node):
-            exhaustion.chosen(turn, node, event.text, event.by)
+    elif node.status == life.HOLDING and node.hold is not None:
+        reason = approvals.refusal(node.hold, event.by, event.text)
+        if reason is None:
+            take(turn, node, node.hold, event)
         else:
-            give(turn, node, event.text, event.by)
+            not_taken(turn, node, event, reason)
+    else:
+        not_taken(turn, node, event, approvals.past(node))
 
 
-def give(turn: Turn, node: Node, text: str, by: str) -> None:
+def not_taken(turn: Turn, node: Node, event: AnswerGiven, reason: str) -> None:
+    """Whoever gave the answer can find out what became of it."""
+    turn.decide(d.NotTaken(node.step, node.scope, event.by, reason))
+
+
+def take(turn: Turn, node: Node, hold: d.Held, event: AnswerGiven) -> None:
+    """An answer that counts: a choice, a vote, or what becomes the step's output."""
+    if exhaustion.is_choice(node):
+        if approvals.word(event.text) not in exhaustion.CHOICES:
+            not_taken(turn, node, event, "words")
+        else:
+            turn.clear_timer(node)
+            exhaustion.chosen(turn, node, event.text, event.by)
+    elif hold.quorum is not None:
+        vote(turn, node, event)
+    else:
+        turn.clear_timer(node)
+        give(turn, node, event.text, event.by)
+
+
+def vote(turn: Turn, node: Node, event: AnswerGiven) -> None:
+    """One more yes or no."""
+    turn.decide(d.Voted(node.step, node.scope, approvals.word(event.text), event.by))
+    give_when_decided(turn, node)
+
+
+def give_when_decided(turn: Turn, node: Node) -> None:
+    """The last vote that was needed answers."""
+    hold = node.hold
+    if hold is not None and hold.quorum is not None and approvals.count(hold).is_decided:
+        turn.clear_timer(node)
+        last = hold.votes[-1]
+        give(turn, node, last.text, last.by, {"answers": approvals.answers_of(hold.votes)})
+
+
+def give(turn: Turn, node: Node, text: str, by: str, more: dict[str, Any] | None = None) -> None:
     """An answer is the step's output; its contracts are judged as after any call."""
-    turn.decide(d.Answered(node.step, node.scope, text, by, {"text": text, "by": by}))
+    turn.decide(d.Answered(node.step, node.scope, text, by, {"text": text, "by": by, **(more or {})}))
     contracts.check(turn, node)
 
 
 def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
     """done, again or failed; other words leave the step in doubt."""
-    word = event.text.strip().lower()
+    word = approvals.word(event.text)
     if word == "again":
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
         repeat(turn, node)
@@ -74,6 +124,8 @@ def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
             Fault("call.lost", "lost", "call/lost", "a person said the call did not succeed"),
             event.by,
         )
+    else:
+        not_taken(turn, node, event, "words")
 
 
 def repeat(turn: Turn, node: Node) -> None:
@@ -83,6 +135,16 @@ def repeat(turn: Turn, node: Node) -> None:
     else:
         turn.decide(d.Cleared(node.step, node.scope, again=True))
         turn.routed.append((node.step, node.scope))
+
+
+def woken(turn: Turn, node: Node) -> None:
+    """A hold's timer fired: its time is over, or there is somebody to tell. A smaller quorum may have been reached."""
+    hold = node.hold
+    if hold is None or (hold.due_s is not None and turn.state.at >= hold.due_s):
+        timed_out(turn, node)
+    else:
+        reminders.tell(turn, node, hold)
+        give_when_decided(turn, node)
 
 
 def timed_out(turn: Turn, node: Node) -> None:

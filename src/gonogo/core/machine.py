@@ -258,7 +258,7 @@ def _timer_fired(turn: Turn, event: e.TimerFired) -> None:
     elif node is None or node.timer != event.timer:
         return
     elif node.status == life.HOLDING:
-        holds.timed_out(turn, node)
+        holds.woken(turn, node)
         _route(turn, node)
     elif node.status == life.BACKING_OFF:
         turn.decide(d.TimedOut(node.step, node.scope))

@@ -113,12 +113,55 @@ class Block(Struct, frozen=True, omit_defaults=True):
         return self.decides_a_goto or self.escalate is not None
 
 
+class Reminder(Struct, frozen=True):
+    """While nobody has answered, `step` runs every `every_s` seconds, at most `max` times in one wait."""
+
+    step: str
+    every_s: float
+    max: int = 5
+
+
+class Handover(Struct, frozen=True, omit_defaults=True):
+    """What changes when nobody has answered after `after_s` seconds: `step` runs once, `approvers` may answer, too, and
+    from then on `quorum` of them are enough (None: as before).
+    """
+
+    after_s: float
+    step: str | None = None
+    approvers: tuple[str, ...] = ()
+    quorum: int | None = None
+
+
+class Hold(Struct, frozen=True, omit_defaults=True):
+    """How a step waits for people. `approvers`: names or patterns (`*` and `?`) of who may answer, none: anybody.
+
+    `quorum`: it is an approval, for which so many people must say yes, and one no is enough. None: any text answers.
+    """
+
+    approvers: tuple[str, ...] = ()
+    quorum: int | None = None
+    remind: Reminder | None = None
+    escalate: Handover | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps that it runs while it waits."""
+        named = (self.remind and self.remind.step, self.escalate and self.escalate.step)
+        return tuple(step for step in named if step)
+
+    @property
+    def is_personal(self) -> bool:
+        """True when it matters who answers."""
+        return bool(self.approvers) or self.quorum is not None
+
+
 class Step(Struct, frozen=True, omit_defaults=True):
     """One step, engine side; `config` belongs to its provider and is rendered right before a call.
 
     `reliability`: how its outbound calls are tried: a policy as data, or a name in `Plan.reliability`.
     `runs_on`: the label of the workers that may perform it, where there are workers.
     Units: `timeout_s` in seconds. `if_condition`, `assume`… are positions in `Plan.expressions`.
+    `hold`: who may answer when it waits for people, and what happens meanwhile.
     `runs_mutators`: it runs a workflow in which a step mutates; its own call may be repeated all the same.
     `always` is true when `if` calls always(), failure() or success(): it replaces the gate (semantics.md 5).
     """
@@ -165,6 +208,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     env: dict[str, Any] = {}
     reliability: Any = None
     runs_on: str = ""
+    hold: Hold | None = None
     line: int = 0
 
     @property

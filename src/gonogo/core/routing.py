@@ -154,14 +154,22 @@ def known(turn: Turn, node: Node, target: str) -> bool:
 
 
 def route(
-    turn: Turn, node: Node, action: str, target: str, scope: str, arguments: dict[str, Any], event: str | None
+    turn: Turn,
+    node: Node,
+    action: str,
+    target: str,
+    scope: str,
+    arguments: dict[str, Any],
+    event: str | None,
+    *,
+    trigger: str | None = None,
 ) -> bool:
     """Make one route, if the loop budget allows it. Only a target that ran before counts as a loop.
 
-    What on_init runs doesn't: it comes once an execution, and leads no further.
+    What on_init runs doesn't: it comes once an execution, and leads no further. Nor do reminders, which are counted.
     """
     state = turn.state
-    before = state.node(target, scope) if action != "init" else None
+    before = state.node(target, scope) if action not in ("init", "remind") else None
     reentry = before is not None and (before.execution > 0 or before.outcome is not None)
     if reentry:
         refusal = loops_refusal(state, node, target, scope)
@@ -181,7 +189,7 @@ def route(
         d.Routed(
             node.step,
             node.scope,
-            "on_init" if action == "init" else node.trigger or "",
+            trigger or ("on_init" if action == "init" else node.trigger or ""),
             action,
             target,
             scope,

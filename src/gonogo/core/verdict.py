@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gonogo.core import compensation, initialising, routing, scheduling, spending, stopping
+from gonogo.core import approvals, compensation, initialising, routing, scheduling, spending, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import is_superseded
@@ -10,6 +10,9 @@ from gonogo.core.scope import ROOT
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
 from gonogo.errors import Bug
+
+WAITS_MAX = 20
+"""Questions that the verdict tells of; all of them are in the state."""
 
 
 def end_when_over(turn: Turn) -> bool:
@@ -21,12 +24,12 @@ def end_when_over(turn: Turn) -> bool:
     if not state.quiet or turn.asks or len(turn.ready) or state.finished is not None:
         return False
     unfinished = [node for node in state.all_nodes() if not node.complete] if state.open_nodes else []
-    waiting = tuple(_place(node) for node in unfinished if node.status in (life.HOLDING, life.IN_DOUBT))
+    waiting = [node for node in unfinished if node.status in (life.HOLDING, life.IN_DOUBT)]
     if _wake_stuck(turn) or (not waiting and _skip_unrouted(turn)) or _skip_unreachable(turn, unfinished):
         return True
     if waiting:
         spending.disarm(turn)
-        turn.finish(d.Finished("HOLD", waiting, parked=True))
+        turn.finish(_parked(state, waiting))
         return False
     _check_all_done(state, unfinished)
     because = tuple(failures(state))
@@ -122,5 +125,8 @@ def is_failure(state: State, node: Node) -> bool:
     return node.outcome == "skipped" and bool(node.issues) and not state.step(node).continue_on_failure
 
 
-def _place(node: Node) -> str:
-    return f"{node.step}@{node.scope}" if node.scope else node.step
+def _parked(state: State, waiting: list[Node]) -> d.Finished:
+    """HOLD, with the questions in short, the first few of them, and when the next timer is due."""
+    waits = tuple(approvals.in_short(node) for node in waiting)
+    wake_s = min((due_s for due_s, _ in state.timers.values()), default=None)
+    return d.Finished("HOLD", tuple(wait.place for wait in waits), True, waits[:WAITS_MAX], wake_s)

@@ -18,7 +18,7 @@ from gonogo.report.layout import brief
 
 _TOLD = (
     d.Refusal, d.Skipped, d.Started, d.Ended, d.Expanded, d.Retrying, d.Routed, d.Refused, d.Flagged, d.Held, d.Doubted,
-    d.Answered, d.Stopping, d.Reopened, d.Superseded, d.CallStopping,
+    d.Answered, d.Stopping, d.Reopened, d.Superseded, d.CallStopping, d.Voted, d.NotTaken, d.Reminded, d.HandedOver,
 )  # fmt: skip
 """What is news to a person who reads a log; the rest only with `-v`."""
 

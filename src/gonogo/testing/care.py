@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
 
-from gonogo.core.plan import Budget, Edge, Need, Retry
+from gonogo.core.plan import Budget, Edge, Handover, Hold, Need, Reminder, Retry
 from gonogo.testing.behaviours import Behaviour
 from gonogo.testing.maker import Maker
 
@@ -106,6 +107,32 @@ def _safe_mode(maker: Maker) -> None:
 
 def _safety(maker: Maker) -> None:
     maker.extras["safety"] = maker.rng.choice(("off", "strict"))
+
+
+def approve(maker: Maker, rng: random.Random) -> None:
+    """Terms for waits for people: who may answer, how many must, who is reminded, who may later. Drawn apart from all
+    else, so that what other plans are made of stays the same.
+    """
+    for name, behaviour in maker.behaviours.items():
+        if behaviour.parks and rng.randrange(100) < 60:
+            others = [other for other in maker.drafts if other != name]
+            maker.drafts[name]["hold"] = Hold(
+                approvers=rng.choice(((), (), ("ann",), ("ann", "b*"), ("*",))),
+                quorum=rng.choice((None, 1, 2, 2, 3)),
+                remind=Reminder(rng.choice(others), rng.choice((0.5, 2.0)), rng.randint(0, 3))
+                if rng.randrange(2)
+                else None,
+                escalate=_handover(others, rng) if rng.randrange(100) < 40 else None,
+            )
+
+
+def _handover(others: list[str], rng: random.Random) -> Handover:
+    return Handover(
+        rng.choice((0.5, 3.0)),
+        rng.choice((None, rng.choice(others))),
+        rng.choice(((), ("cem",))),
+        rng.choice((None, 1)),
+    )
 
 
 CONSTRUCTS: tuple[tuple[int, Callable[[Maker], None]], ...] = (

@@ -13,6 +13,9 @@ from gonogo.core.turn import intent
 from gonogo.testing.behaviours import Reply, reply_to
 from gonogo.testing.scenarios import Scenario
 
+PEOPLE = ("ann", "ann", "Ann", "bob", "ben", "cem", "")
+"""Who answers approvals."""
+
 
 class Outside:
     """What outlives a crash of the host.
@@ -55,6 +58,9 @@ class Outside:
         if node.hold is not None and "choices" in node.hold.details:
             word = rng.choice(("retry", "accept", "fail", "Fail ", "perhaps"))
             return AnswerGiven(step=node.step, scope=node.scope, text=word, by="ann")
+        if node.hold is not None and (node.hold.quorum is not None or node.hold.approvers):
+            word, by = rng.choice(("yes", "yes", "yes", "no", "Yes ", "perhaps")), rng.choice(PEOPLE)
+            return AnswerGiven(step=node.step, scope=node.scope, text=word, by=by)
         if node.status == life.HOLDING:
             return AnswerGiven(step=node.step, scope=node.scope, text=rng.choice(("yes", "no", "")), by="ann")
         word = rng.choice(("again", "done", "failed", "Done ", "perhaps"))

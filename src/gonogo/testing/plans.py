@@ -22,6 +22,7 @@ def make(seed: int) -> Scenario:
     for chance, add in (*_CONSTRUCTS, *care.CONSTRUCTS):
         if maker.by_chance(chance):
             add(maker)
+    care.approve(maker, random.Random(f"{seed}/approvals"))  # noqa: S311 - a simulation must be repeatable
     return maker.scenario(seed)
 
 

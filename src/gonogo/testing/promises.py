@@ -8,6 +8,7 @@ undone       what was done is undone in reverse, each time once, or kept (semant
 one_shot     a step tagged one_shot runs once in a scope (spec C.15)
 cancelled    a cancelled run isn't stopped for another reason (semantics.md 5)
 routed       what waits for a route runs after one only (spec C.2 R4)
+people       see people.py
 lifted       nothing stays kept back by a step that has passed since (spec C.8)
 """
 
@@ -22,6 +23,7 @@ from gonogo.core.scope import within
 from gonogo.core.state import State
 from gonogo.testing.broken import Broken
 from gonogo.testing.gate import ancestors
+from gonogo.testing.people import People
 from gonogo.testing.scenarios import Scenario
 
 if TYPE_CHECKING:
@@ -48,9 +50,11 @@ class Promises:
         self.chosen: dict[tuple[str, str], int] = {}
         self.executions: dict[Done, None] = {}
         self.routed: set[str] = set()
+        self.people = People(scenario.plan)
 
     def see(self, state: State, decision: d.AnyDecision) -> None:
         """Judge one decision, before it is applied."""
+        self.people.see(decision)
         if isinstance(decision, d.Started):
             self._started(state, decision)
         elif isinstance(decision, d.Retrying):

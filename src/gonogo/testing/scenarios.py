@@ -17,7 +17,7 @@ from gonogo.testing.gate import ancestors
 FEATURES = (
     "if", "assume", "guarantee", "fail_if", "or_group", "for_each", "nested_for_each", "retry", "run", "goto",
     "transition", "on_finish", "hold", "child", "fail_fast", "cancel", "crash", "critical", "mutates", "suppression",
-    "budget", "compensation", "escalate", "exhausted", "safe_mode",
+    "budget", "compensation", "escalate", "exhausted", "safe_mode", "approval",
 )  # fmt: skip
 
 Moment = Literal["unwritten", "written", "half_performed", "performed"]
@@ -97,6 +97,7 @@ def _of_step(plan: Plan, step: Step) -> set[str]:
         "suppression": step.effects == "mutates" and _is_behind_a_guard(plan, step),
         "compensation": step.compensate is not None,
         "escalate": any(block.escalate for block in blocks(step)),
+        "approval": step.hold is not None,
         "exhausted": any(block.retry and block.retry.exhausted != "fail" for block in blocks(step)),
     }
     return {name for name, present in found.items() if present}
