@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import workflows
+from bench import gates, workflows
 from bench.measure import BenchError, Run, Spread, gonogo, python, run, several, sync_s
 
 US = 1e6
@@ -139,6 +139,19 @@ def waits(folder: Path, *, quick: bool) -> Iterator[Row]:
         yield Row(f"core: {case}", Spread.of(each[case] for each in runs).times(US), "µs")
 
 
+def gate(folder: Path, *, quick: bool) -> Iterator[Row]:
+    """What the gate adds to a call and to a piece of a stream; a call's budget is its peers' figure of the same run."""
+    found: dict[str, dict[str, list[float]]] = json.loads(python("-m", "bench.gates").output)
+    calls = {name: Spread.of(costs).times(US) for name, costs in found["call"].items()}
+    peers = calls[gates.PEERS]
+    yield Row("gate: a clean call, its record included", calls[gates.GATE], "µs", peers.middle)
+    for name, spread in calls.items():
+        if name != gates.GATE:
+            yield Row(f"to compare: the same call by {name}", spread, "µs")
+    for mode, costs in found["piece"].items():
+        yield Row(f"gate: added to a piece of a stream, mode {mode}", Spread.of(costs).times(US), "µs", 5)
+
+
 def rebuilding(folder: Path, *, quick: bool) -> Iterator[Row]:
     """A long journal folded into its state, and that printed."""
     if not quick:
@@ -164,6 +177,7 @@ PARTS: tuple[Callable[..., Iterator[Row]], ...] = (
     sandbox,
     guards,
     calls,
+    gate,
     waits,
 )
 
