@@ -219,9 +219,8 @@ class Away:
         wanted = f"no worker with the label '{label}'" if label else "no worker"
         message = f"{wanted} took {command.step} within {UNCLAIMED_S:g} s"
         fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", message)
-        self._spread.pool.withdraw(
-            self._state.run_id, command.call, CallFailed(call=command.call, fault=fault)
-        )
+        answer = CallFailed(call=command.call, fault=fault)
+        self._spread.pool.leave(self._state.run_id, command.call, answer, before=-1)
 
     def _abandon(self, command: StartCall) -> None:
         """Its worker doesn't answer: the run goes on without it."""

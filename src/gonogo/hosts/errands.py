@@ -40,9 +40,12 @@ class Errands:
         self._around_of = around_of
         self._visits: dict[str, _Visit] = {}
 
-    async def perform(self, run_id: str, call: int) -> None:
-        """Claim a call, perform it and leave what came of it. Safe to be asked again. Raises JournalError."""
-        claim = self._pool.claim(run_id, call, self._worker)
+    async def perform(self, run_id: str, call: int, *, takes_over: bool) -> None:
+        """Claim a call, perform it and leave what came of it; one that was claimed before only if this `takes_over`.
+
+        Raises JournalError.
+        """
+        claim = self._pool.claim(run_id, call, self._worker, again=takes_over)
         if claim is None:
             return
         event = _unperformed(claim)

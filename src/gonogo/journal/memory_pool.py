@@ -118,11 +118,11 @@ class MemoryPool(Pool):
                 self._entries.setdefault((ticket.run_id, ticket.command.call), _Entry(ticket))
         self._bells.ring(*(ticket.run_id for ticket in tickets))
 
-    def claim(self, run_id: str, call: int, worker: str) -> Claim | None:
+    def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
         """Perform this call; None when there is nothing to perform."""
         with self._guard:
             entry = self._entries.get((run_id, call))
-            if entry is None or entry.ended:
+            if entry is None or entry.ended or (entry.claims and not again):
                 return None
             entry.claims += 1
             entry.worker = worker

@@ -80,10 +80,10 @@ class Pool(Protocol):
         """Let these calls be claimed. One that is offered already stays as it is. Rings the runs."""
         ...
 
-    def claim(self, run_id: str, call: int, worker: str) -> Claim | None:
+    def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
         """Perform this call; None when it was taken back, is answered, or was never offered.
 
-        A call under way can be claimed again: that its worker is dead is for the caller to know.
+        With `again`, a call under way can be claimed: that its worker is dead is for the caller to know.
         """
         ...
 
@@ -93,7 +93,7 @@ class Pool(Protocol):
         """Leave what came of a call, behind what was left before; `last` ends the ticket. Rings the run.
 
         False, and nothing is left: the ticket has ended or is gone, or, when the claim's `before` is given, somebody
-        has claimed the call since.
+        has claimed the call since (-1: at all).
         """
         ...
 

@@ -25,6 +25,10 @@ class SharedRuns(Runs, Protocol):
         """The run's records behind record `seq` (-1: all of them), as far as there are any."""
         ...
 
+    def cut_off(self, run_id: str) -> bool:
+        """End the session of whoever writes a run, for one that is gone or stands still; whether there was one."""
+        ...
+
     def submit(self, event: RunStarted) -> None:
         """Keep a run that hasn't started, for whoever starts it. Raises JournalError when its id is known already."""
         ...

@@ -215,9 +215,8 @@ class _Outage:
 
 def connected(address: Address) -> Connection:
     """A new connection with our time limits. Raises psycopg.Error."""
-    connection = Connection.connect(
-        address.url, autocommit=True, connect_timeout=CONNECT_S, application_name="gonogo", **_TCP
-    )
+    named: dict[str, Any] = {} if "application_name=" in address.url else {"application_name": "gonogo"}
+    connection = Connection.connect(address.url, autocommit=True, connect_timeout=CONNECT_S, **named, **_TCP)
     try:
         connection.execute(_SETTINGS)
     except BaseException:

@@ -34,6 +34,7 @@ _CLAIM = """
     update gonogo_tickets
     set claims = claims + (claimed is distinct from %(token)b)::int, claimed = %(token)b, worker = %(worker)s
     where run_id = %(run)s and call = %(call)s and not ended
+        and (%(again)s or claims = 0 or claimed = %(token)b)
     returning seq, command, label, claims - 1, stop
 """
 _LEAVE = """
@@ -105,9 +106,10 @@ class PostgresPool(Pool):
         if tickets:
             self._link.do("offer calls", work)
 
-    def claim(self, run_id: str, call: int, worker: str) -> Claim | None:
+    def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
         """Perform this call; None when there is nothing to perform. Raises JournalError."""
-        given = {"run": run_id, "call": call, "worker": worker, "token": secrets.token_bytes(12)}
+        token = secrets.token_bytes(12)
+        given = {"run": run_id, "call": call, "worker": worker, "token": token, "again": again}
         row = self._link.do(
             f"claim a call of run {run_id}",
             lambda connection: connection.execute(_CLAIM, given, binary=True).fetchone(),

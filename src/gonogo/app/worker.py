@@ -1,0 +1,203 @@
+"""What a worker does for an engine: goes on with runs, and performs calls of runs that others go on with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from gonogo.app.options import Options
+from gonogo.app.wiring import started_by, surroundings_of
+from gonogo.core.events import RunStarted
+from gonogo.engines.base import Errand
+from gonogo.errors import EngineError, GonogoError, RunLocked
+from gonogo.hosts.away import Spread
+from gonogo.hosts.errands import Errands
+from gonogo.hosts.local import run_again, run_new
+from gonogo.journal.pool import Ticket
+from gonogo.journal.sharing import SharedRuns
+
+if TYPE_CHECKING:
+    from gonogo.engines.base import Engine
+    from gonogo.hosts.base import RunResult, Surroundings
+
+TAKEN_S = 3.0
+"""So long a run that another worker has is waited for: it may be about to leave it, and not have seen a request."""
+_AGAIN_S = 0.25
+DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
+"""Pauses between tries to hand calls to an engine that can't be reached; the last one for as long as it takes."""
+
+log = logging.getLogger("gonogo.worker")
+
+
+class Worker:
+    """One worker process: an engine's `Work`."""
+
+    def __init__(self, name: str, runs: SharedRuns, engine: Engine, options: Options) -> None:
+        self._runs = runs
+        self._engine = engine
+        self._options = replace(options, runs=runs)
+        self._bells = Bells(runs, name)
+        self._dispatch = Dispatch(engine)
+        self._spread = Spread(runs.pool, self._dispatch.put, self._bells.listen)
+        self._errands = Errands(name, runs, self._around_a_call)
+        self._bells.at_own(self._errands.stop)
+
+    async def segment(self, run_id: str, *, reopens: bool = False, takes_over: bool = False) -> float | None:
+        """Go on with a run until it is over or only waits."""
+        if takes_over:
+            self._runs.cut_off(run_id)
+        try:
+            result = await self._when_free(run_id, reopens)
+        except RunLocked:
+            return None  # whoever has it hears of every request
+        except GonogoError as problem:
+            log.error("run %s can't go on: %s", run_id, problem.message)
+            raise
+        return result.wakes_in_s
+
+    async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
+        """Perform a call, unless somebody has."""
+        await self._errands.perform(run_id, call, takes_over=takes_over)
+
+    async def wake(self, run_id: str, delay_s: float) -> None:
+        """Have somebody go on with a run then."""
+        await asyncio.to_thread(self._engine.submit, run_id, delay_s=delay_s)
+
+    async def aside(self, run_id: str, call: int | None, takeovers: int) -> None:
+        """Say which work is given up until somebody asks for it."""
+        what = f"run {run_id}" if call is None else f"call {call} of run {run_id}"
+        log.error(
+            "%s is set aside: it lost %d workers; 'gonogo resume %s' tries again", what, takeovers, run_id
+        )
+        if call is not None:
+            await self._errands.give_up(run_id, call, takeovers)
+
+    async def __aenter__(self) -> Worker:
+        self._bells.start()
+        self._dispatch.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._errands.close()
+        await self._dispatch.close()
+        self._bells.close()
+
+    async def _when_free(self, run_id: str, reopens: bool) -> RunResult:
+        end_s = asyncio.get_running_loop().time() + TAKEN_S
+        while True:
+            try:
+                return await self._go_on(run_id, reopens)
+            except RunLocked:
+                if asyncio.get_running_loop().time() > end_s:
+                    raise
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _go_on(self, run_id: str, reopens: bool) -> RunResult:
+        first = self._runs.submitted(run_id)
+        if first is not None:
+            around = self._around(first)
+            return await run_new(first, self._runs.create(run_id), around)
+        journal = self._runs.reopen(run_id)
+        try:
+            around = self._around(started_by(journal))
+        except BaseException:
+            journal.close()
+            raise
+        return await run_again(journal, around, reopens=reopens)
+
+    def _around(self, first: RunStarted) -> Surroundings:
+        return replace(surroundings_of(first, self._runs, self._options), spread=self._spread)
+
+    def _around_a_call(self, first: RunStarted) -> Surroundings:
+        return surroundings_of(first, self._runs, self._options)
+
+
+class Dispatch:
+    """Hands calls to the engine beside the event loop, in order, as many at once as have gathered."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._waiting: list[Errand] = []
+        self._some = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Within the event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def put(self, tickets: Sequence[Ticket]) -> None:
+        """Have these performed; returns at once."""
+        self._waiting += [
+            Errand(each.run_id, each.command.call, each.label, each.command.effects == "mutates")
+            for each in tickets
+        ]
+        self._some.set()
+
+    async def close(self) -> None:
+        """What wasn't handed over is offered again by whoever takes its run over."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            errands, self._waiting = self._waiting, []
+            await self._hand_over(errands)
+
+    async def _hand_over(self, errands: list[Errand]) -> None:
+        pauses = iter(DISPATCH_AGAIN_S)
+        while errands:
+            try:
+                await asyncio.to_thread(self._engine.perform, errands)
+                return
+            except EngineError as problem:
+                log.warning("%d calls wait: %s", len(errands), problem.message)
+                await asyncio.sleep(next(pauses, DISPATCH_AGAIN_S[-1]))
+
+
+class Bells:
+    """One bell for all that this worker listens to: the runs it goes on with, and itself."""
+
+    def __init__(self, runs: SharedRuns, worker: str) -> None:
+        self._bell = runs.pool.bell([worker])
+        self._worker = worker
+        self._ears: dict[str, Callable[[], None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Within the event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._bell.fileno(), self._ring)
+
+    def at_own(self, then: Callable[[], None]) -> None:
+        """What to do when the worker itself is rung for."""
+        self._ears[self._worker] = then
+
+    def listen(self, name: str, then: Callable[[], None]) -> Callable[[], None]:
+        """Have `then` called when `name` is rung for, until the answer is called."""
+        self._ears[name] = then
+        self._bell.add(name)
+
+        def deaf() -> None:
+            if self._ears.pop(name, None) is not None:
+                self._bell.remove(name)
+
+        return deaf
+
+    def close(self) -> None:
+        """Hear no more."""
+        if self._loop is not None:
+            self._loop.remove_reader(self._bell.fileno())
+        self._bell.close()
+
+    def _ring(self) -> None:
+        for name in self._bell.heard():
+            ear = self._ears.get(name)
+            if ear is not None:
+                ear()
