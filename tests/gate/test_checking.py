@@ -1,4 +1,4 @@
-"""A policy is checked when its gate is built (A.2, F.8.9)."""
+"""A policy is checked when its gate is built (A.2)."""
 
 from __future__ import annotations
 
@@ -76,28 +76,3 @@ def test_a_policy_is_frozen_serialisable_and_named_by_its_hash() -> None:
         Policy(targets=(Target("a", capabilities=frozenset("xyz")),)).digest()
         == Policy(targets=(Target("a", capabilities=frozenset("zyx")),)).digest()
     )
-
-
-def test_what_cannot_be_meant_is_doubted() -> None:
-    """F.8.9: unreachable, verbs without a place to go, schema retries of what is out already."""
-    from gonogo.gate.checking import doubts
-
-    given = policy(
-        "a",
-        before=(rule("skip-target", {"attempt": 1}),),
-        after=(
-            rule("retry", {"error_kind": "schema-fail"}, feedback="again"),
-            rule("fallback", {"error_kind": "schema-fail"}),
-            rule("retry-other", {"error_kind": "auth"}),
-        ),
-        bounds=Bounds(attempts_per_target=1, fallbacks_max=0),
-    )
-    assert [problem.path for problem in doubts(given)] == [
-        "before[0].then",
-        "after[0].then",
-        "after[0].feedback",
-        "after[1].when",
-        "after[1].then",
-        "after[2].then",
-    ]
-    assert doubts(policy("a", "b")) == ()

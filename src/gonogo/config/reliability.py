@@ -68,7 +68,8 @@ class Policies:
     def _deadline_s(
         self, data: dict[str, Any], path: Path, step: str | None, others: set[str]
     ) -> float | None:
-        from gonogo.gate.checking import doubts, problems
+        from gonogo.gate.checking import problems
+        from gonogo.gate.doubting import doubts
         from gonogo.gate.reading import policy_of
 
         try:

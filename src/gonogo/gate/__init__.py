@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gonogo.gate.breaker import BreakerPolicy
     from gonogo.gate.budgets import Amounts, Purse, RetryShare
-    from gonogo.gate.checking import doubts
+    from gonogo.gate.doubting import doubts
     from gonogo.gate.events import Carried, Usage
     from gonogo.gate.failures import (
         BudgetExceeded,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "breaker": ("BreakerPolicy",),
-    "checking": ("doubts",),
+    "doubting": ("doubts",),
     "budgets": ("Amounts", "Purse", "RetryShare"),
     "events": ("Carried", "Usage"),
     "failures": (

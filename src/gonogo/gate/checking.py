@@ -133,36 +133,3 @@ def _numbers(place: str, part: Any) -> Iterator[Problem]:
 
 def _problem(code: str, path: str, message: str, severity: str = "error") -> Problem:
     return Problem(code, message, path, severity=severity)
-
-
-def doubts(policy: Policy, unsaid: Container[str] = ()) -> tuple[Problem, ...]:
-    """What is allowed but can't be meant: rules that are never reached, verbs without a place to go (F.8.9).
-
-    `unsaid` names parts that the policy leaves to whoever calls (targets, mode): nothing is doubted about them.
-    """
-    return tuple(_doubts(policy, unsaid))
-
-
-def _doubts(policy: Policy, unsaid: Container[str]) -> Iterator[Problem]:
-    alone = len(policy.targets) == 1 and "targets" not in unsaid
-    shown = policy.mode in ("pass-through", "hold-until-first-token") and "mode" not in unsaid
-    for phase, rules in (("before", policy.before), ("after", policy.after)):
-        for index, rule in enumerate(rules):
-            place = f"{phase}[{index}]"
-            earlier = next((number for number in range(index) if rules[number].when == rule.when), None)
-            if earlier is not None:
-                yield _doubt(f"{place}.when", f"never reached: {phase}[{earlier}] matches whenever it does")
-            if rule.then in ("retry-other", "skip-target") and alone:
-                yield _doubt(f"{place}.then", f"{rule.then} needs a second target")
-            if rule.then == "retry" and policy.bounds.attempts_per_target == 1:
-                yield _doubt(f"{place}.then", "retry, but attempts_per_target is 1")
-            if rule.then == "fallback" and policy.bounds.fallbacks_max == 0:
-                yield _doubt(f"{place}.then", "fallback, but fallbacks_max is 0")
-            if rule.feedback is not None and shown:
-                yield _doubt(
-                    f"{place}.feedback", f"in mode {policy.mode} a stream's wrong answer is out already"
-                )
-
-
-def _doubt(path: str, message: str) -> Problem:
-    return _problem("policy.doubt", path, message, severity="warning")

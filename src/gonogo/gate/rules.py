@@ -187,14 +187,15 @@ def _entry(index: int, rule: Rule, result: Result) -> Entry:
 def _compare(path: str, op: str, threshold: Any, scope: Mapping[str, Any]) -> Compared:
     """False, never an error, where the two can't be compared."""
     actual = value_at(scope, path)
-    return Compared(path, op, _shown(threshold), small(actual), _holds(op, actual, threshold))
+    return Compared(path, op, _shown(threshold), small(actual), holds(op, actual, threshold))
 
 
 def _shown(threshold: Any) -> Any:
     return list(threshold) if isinstance(threshold, tuple) else threshold
 
 
-def _holds(op: str, actual: Any, threshold: Any) -> bool:
+def holds(op: str, actual: Any, threshold: Any) -> bool:
+    """Whether a value passes a condition's test."""
     if op in _ORDERED and (actual is None or isinstance(actual, str) != isinstance(threshold, str)):
         return False
     try:
