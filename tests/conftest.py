@@ -27,7 +27,7 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture
 def database(postgres: Server) -> Iterator[str]:
-    """The URL of a database of this test's own."""
-    url = postgres.new_database()
+    """The URL of a part of a database (a schema) that is this test's own."""
+    url = postgres.new_schema()
     yield url
-    postgres.drop(url)
+    postgres.drop_schema(url)

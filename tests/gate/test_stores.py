@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from gonogo.gate import BreakerPolicy, FileStore, MemoryStore
 from gonogo.gate import breaker as b
 from gonogo.gate.breakers import Breakers
 from gonogo.gate.signals import Classification
-from gonogo.gate.stores import Store, StoreTrouble
+from gonogo.gate.stores import KeptStore, Store, StoreTrouble
+from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.sheets import PostgresSheets
 
 BROKEN = Classification("server-5xx", "test")
 
@@ -33,10 +36,15 @@ class Clocks:
         return FileStore(folder, monotonic=lambda: self.monotonic, wall=lambda: self.wall, boot=boot)
 
 
-@pytest.fixture(params=["memory", "file"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+@pytest.fixture(params=["memory", "file", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """Each kind of store."""
-    return MemoryStore() if request.param == "memory" else FileStore(tmp_path / "breakers")
+    if request.param == "postgres":
+        keeper = PostgresSheets(Address(request.getfixturevalue("database")))
+        yield KeptStore(keeper)
+        keeper.close()
+    else:
+        yield MemoryStore() if request.param == "memory" else FileStore(tmp_path / "breakers")
 
 
 def test_only_who_saw_the_last_version_may_replace_it(store: Store) -> None:
@@ -185,3 +193,43 @@ def test_a_target_can_be_isolated_reset_and_listed() -> None:
     assert (listed.state, listed.until_s, listed.reason) == ("isolated", 50.0, "maintenance, by maria")
     breakers.reset("k")
     assert breakers.admit("k", "x", 10)[0].admitted
+
+
+def kept(database: str, monotonic_s: float, wall_s: float, boot: str) -> KeptStore:
+    """A store on a machine with these clocks."""
+    keeper = PostgresSheets(Address(database))
+    return KeptStore(keeper, monotonic=lambda: monotonic_s, wall=lambda: wall_s, boot=boot)
+
+
+def test_what_one_machine_opens_another_finds_open_for_as_long(database: str) -> None:
+    """Their monotonic clocks have nothing in common; the wall clocks' difference is what has gone by."""
+    here = kept(database, 1000.0, 1_800_000_000.0, "boot 1")
+    assert here.compare_and_set(
+        "k", 0, b.BreakerRecord(state="open", opened_s=1000.0, open_until_s=1030.0, failures=5)
+    )
+    there = kept(database, 5.0, 1_800_000_010.0, "boot 2").load("k")
+    assert there.version == 1
+    assert there.record.open_until_s == pytest.approx(25.0)
+
+
+def test_a_damaged_row_counts_as_none_and_is_replaced(database: str, postgres) -> None:
+    """Nobody is kept from calling by bytes that make no sense."""
+    store = kept(database, 1.0, 1.0, "boot 1")
+    store.compare_and_set("k", 0, b.BreakerRecord(failures=5))
+    postgres.execute("update gonogo_breakers set sheet = 'x'", database)
+    found = store.load("k")
+    assert found.record == b.CLOSED
+    assert store.keys() == []
+    assert store.compare_and_set("k", found.version, b.BreakerRecord(failures=1))
+    assert store.load("k").record.failures == 1
+
+
+def test_a_postgres_that_refuses_is_trouble_and_no_failure_of_a_call(database: str, postgres) -> None:
+    """Breakers go on by themselves meanwhile; what is told holds no password."""
+    store = kept(database, 1.0, 1.0, "boot 1")
+    store.keys()
+    postgres.execute("drop table gonogo_breakers", database)
+    for ask in (store.keys, lambda: store.load("k"), lambda: store.compare_and_set("k", 0, b.CLOSED)):
+        with pytest.raises(StoreTrouble, match='relation "gonogo_breakers" does not exist') as caught:
+            ask()
+        assert postgres.password not in str(caught.value)

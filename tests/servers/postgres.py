@@ -54,6 +54,18 @@ class Server:
         self.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
         return self.url(name)
 
+    def new_schema(self) -> str:
+        """The URL of a new, empty schema, which is made and dropped faster than a database."""
+        self._databases += 1
+        name = f"test_{os.getpid()}_{self._databases}"
+        self.execute(sql.SQL("create schema {}").format(sql.Identifier(name)))
+        return f"{self.url()}?options=-csearch_path%3D{name}"
+
+    def drop_schema(self, url: str) -> None:
+        """Remove a schema with all that is in it."""
+        name = sql.Identifier(url.rpartition("%3D")[2])
+        self.execute(sql.SQL("drop schema {} cascade").format(name))
+
     def drop(self, url: str) -> None:
         """Remove a database, whoever is connected to it."""
         name = sql.Identifier(url.rpartition("/")[2])

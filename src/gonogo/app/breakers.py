@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from gonogo.app.options import Options
+from gonogo.app.options import Options, runs_in
 from gonogo.errors import UsageError
 from gonogo.hosts.gates import REACH_S
+from gonogo.journal.postgres.address import is_address
+from gonogo.journal.store import Runs
 
 if TYPE_CHECKING:
     from gonogo.gate.breakers import Breakers, Listed
+    from gonogo.gate.stores import Keeper, Store
 
 FOLDER = "breakers"
 """Within the folder of runs; a run's folder has a journal, this one hasn't."""
 _NAMED_MAX = 5
 
 
-def breakers_folder(options: Options) -> str | None:
-    """Where the breakers' records of these runs are; None where runs are kept in memory."""
-    if not isinstance(options.runs, str | Path):
-        return None
-    return str(Path(options.runs).absolute() / FOLDER)
+def store_opener(options: Options, runs: Runs) -> Callable[[], Store] | None:
+    """Opens what keeps the breakers' records of these runs: beside them. None where runs are kept in memory."""
+    folder = _folder(options)
+    if folder is not None:
+        return lambda: _file_store(folder)
+    return (lambda: _kept_store(runs)) if isinstance(runs, KeepsSheets) else None
+
+
+@runtime_checkable
+class KeepsSheets(Protocol):
+    """A place of runs that keeps breakers' records, too."""
+
+    @property
+    def breakers(self) -> Keeper:
+        """Who keeps them."""
+        ...
 
 
 def list_breakers(options: Options | None = None) -> list[Listed]:
@@ -57,18 +72,39 @@ def reset_breaker(key: str, options: Options | None = None) -> str:
 def _breakers(options: Options | None, *, make: bool = False) -> Breakers | None:
     from gonogo.gate.breaker import BreakerPolicy
     from gonogo.gate.breakers import Breakers
-    from gonogo.gate.stores import FileStore, StoreTrouble
+    from gonogo.gate.stores import StoreTrouble
 
-    folder = breakers_folder(options or Options())
-    if folder is None:
+    options = options or Options()
+    opener = store_opener(options, runs_in(options))
+    if opener is None:
         raise UsageError("these runs are kept in memory, and so are their breakers")
-    if not make and not Path(folder).is_dir():
+    folder = _folder(options)
+    if folder is not None and not make and not folder.is_dir():
         return None
     try:
-        store = FileStore(folder, reach_s=REACH_S)
+        store = opener()
     except StoreTrouble as trouble:
         raise UsageError(str(trouble)) from trouble
     return Breakers(BreakerPolicy(), store, time.monotonic)
+
+
+def _folder(options: Options) -> Path | None:
+    """Where records are kept as files."""
+    if not isinstance(options.runs, str | Path) or is_address(str(options.runs)):
+        return None
+    return Path(options.runs).absolute() / FOLDER
+
+
+def _file_store(folder: Path) -> Store:
+    from gonogo.gate.stores import FileStore
+
+    return FileStore(folder, reach_s=REACH_S)
+
+
+def _kept_store(runs: KeepsSheets) -> Store:
+    from gonogo.gate.stores import KeptStore
+
+    return KeptStore(runs.breakers, reach_s=REACH_S)
 
 
 def _told(breakers: Breakers | None) -> Breakers:

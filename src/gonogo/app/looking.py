@@ -12,10 +12,11 @@ from gonogo.core.decisions import Finished
 from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError, UsageError
 from gonogo.journal.records import Record
-from gonogo.journal.store import Runs
+from gonogo.journal.store import Runs, Sums
 
 if TYPE_CHECKING:
     from gonogo.core.state import State
+    from gonogo.journal.listing import Summary as Told
     from gonogo.journal.view import RunView
 
 
@@ -72,7 +73,10 @@ def list_runs(options: Options | None = None, ids: Iterable[str] | None = None) 
     Raises JournalError for the folder.
     """
     runs = runs_in(options or Options())
-    return [_summary(runs, run_id) for run_id in (runs.ids() if ids is None else ids)]
+    ids = list(runs.ids() if ids is None else ids)
+    if isinstance(runs, Sums):
+        return [_as_listed(told) for told in runs.summaries(ids)]
+    return [_summary(runs, run_id) for run_id in ids]
 
 
 def has_ended(run_id: str, options: Options | None = None) -> bool:
@@ -104,11 +108,19 @@ def _summary(runs: Runs, run_id: str) -> Summary:
     from gonogo.journal.jsonl import JsonlRuns
     from gonogo.journal.listing import summary
 
+    if isinstance(runs, Sums):
+        return _as_listed(runs.summaries([run_id])[0])
     told = summary(runs, run_id) if isinstance(runs, JsonlRuns) else None
     if told is None or told.status == "unreadable":
         return _summary_of_all(runs, run_id)
+    return _as_listed(told)
+
+
+def _as_listed(told: Told) -> Summary:
+    if told.status == "unreadable":
+        return Summary(told.run_id, problem=told.note)
     return Summary(
-        run_id,
+        told.run_id,
         verdict=told.status if told.status in ("GO", "NO-GO", "HOLD") else None,
         name=told.workflow,
         event=told.event,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from gonogo.hosts.base import Asker, Log, Sink, nobody, unheard
+from gonogo.errors import UsageError
+from gonogo.hosts.base import Asker, Log, LogLine, Sink, nobody, unheard
+from gonogo.journal.postgres.address import Address, secrets_of
 from gonogo.journal.store import Durability, Runs
 
 if TYPE_CHECKING:
@@ -21,15 +23,15 @@ RUNS_DIR = ".gonogo/runs"
 class Options(Struct, frozen=True):
     """How a run is hosted, which never changes what it decides.
 
-    `runs`: a folder, or a place that keeps runs (`gonogo.journal.memory.MemoryRuns`). `ask` answers questions,
-    `message` the first one. `sinks` are told of each record, `log` of lines for the person who watches. `patience_s`:
-    how long a parked run waits for an answer before it ends as HOLD. `signals`: SIGINT and SIGTERM cancel the run
-    (main thread only). `env`: variables for this run, over the process's own. `table`: other step types than the
-    built-in ones. `ahead`: a sandbox that was started before; the run then starts, as its expressions see it, when
-    that was made.
+    `runs`: a folder, the URL of a Postgres, or a place that keeps runs (`gonogo.journal.memory.MemoryRuns`). `ask`
+    answers questions, `message` the first one. `sinks` are told of each record, `log` of lines for the person who
+    watches. `patience_s`: how long a parked run waits for an answer before it ends as HOLD. `signals`: SIGINT and
+    SIGTERM cancel the run (main thread only). `env`: variables for this run, over the process's own. `table`: other
+    step types than the built-in ones. `ahead`: a sandbox that was started before; the run then starts, as its
+    expressions see it, when that was made.
     """
 
-    runs: str | Path | Runs = RUNS_DIR
+    runs: str | Path | Address | Runs = RUNS_DIR
     durability: Durability = "effects"
     ask: Asker = nobody
     message: str | None = None
@@ -43,12 +45,41 @@ class Options(Struct, frozen=True):
 
 
 def runs_in(options: Options) -> Runs:
-    """The place that keeps the runs."""
-    if isinstance(options.runs, str | Path):
+    """The place that keeps the runs. Raises UsageError for a URL of nothing we know, or without its library."""
+    place = options.runs
+    if isinstance(place, Address) or (isinstance(place, str) and "://" in place):
+        return _in_postgres(Address(place) if isinstance(place, str) else place, options)
+    if isinstance(place, str | Path):
         from gonogo.journal.jsonl import JsonlRuns
 
-        return JsonlRuns(options.runs, durability=options.durability)
-    return options.runs
+        return JsonlRuns(place, durability=options.durability)
+    return place
+
+
+def store_secrets(options: Options) -> tuple[str, ...]:
+    """The passwords in the address of the place that keeps the runs, which no text may hold."""
+    place = options.runs
+    if isinstance(place, str | Address):
+        return secrets_of(place) if isinstance(place, str) else place.secrets
+    address = getattr(place, "address", None)
+    return address.secrets if isinstance(address, Address) else ()
+
+
+def _in_postgres(address: Address, options: Options) -> Runs:
+    try:
+        from gonogo.journal.postgres.runs import PostgresRuns
+    except ImportError as error:
+        if not str(error.name).startswith("psycopg") and error.name is not None:
+            raise
+        raise UsageError(
+            f"runs in Postgres need a library that isn't installed or doesn't work: {error}",
+            advice="pip install 'gonogo[durable]'",
+        ) from error
+    return PostgresRuns(
+        address,
+        durability=options.durability,
+        tell=lambda text: options.log(LogLine("", "", "", "warn", text)),
+    )
 
 
 class Start(Struct, frozen=True):

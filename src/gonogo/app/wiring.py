@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gonogo.app.breakers import breakers_folder
-from gonogo.app.options import Options, Start
+from gonogo.app.breakers import store_opener
+from gonogo.app.options import Options, Start, store_secrets
 from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
@@ -19,7 +19,8 @@ from gonogo.hosts.environment import as_texts, fill_in, visible
 from gonogo.hosts.filling import has_references, secrets_among
 from gonogo.hosts.gates import Outbound
 from gonogo.hosts.start import first_event, new_run_id
-from gonogo.journal.redact import Redactor, secrets_in
+from gonogo.journal.postgres.address import secrets_of
+from gonogo.journal.redact import STORE, Redactor, secrets_in
 from gonogo.journal.store import RunJournal, Runs
 from gonogo.providers.table import UnknownType
 
@@ -102,6 +103,8 @@ def surroundings(
     for name in entries(plan, options):
         if name in environment:
             redactor.add(name, environment[name])
+    for secret in store_secrets(options):
+        redactor.add(STORE, secret)
     return Surroundings(
         table=table,
         runs=runs,
@@ -116,7 +119,7 @@ def surroundings(
         log=options.log,
         patience_s=options.patience_s,
         slots=_slots(plan),
-        outbound=Outbound(breakers_folder(options)),
+        outbound=Outbound(store_opener(options, runs)),
     )
 
 
@@ -143,6 +146,8 @@ class _Message:
 def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
     """Knows the values of secret names in the environment, and those written in the workflow itself."""
     redactor = Redactor(secrets_in(environment))
+    for secret in secrets_of(environment.get(STORE, "")):
+        redactor.add(STORE, secret)
     for values in (plan.env, *(step.env for step in plan.steps.values() if step.env)):
         for name, text in secrets_in(as_texts(values)).items():
             if "$" not in text and "{" not in text:

@@ -1,8 +1,7 @@
-"""Where breakers' records are kept: in memory, or in files that processes share and that outlive them.
+"""Where breakers' records are kept: in memory, in files that processes share and that outlive them, or with a keeper
+that machines share.
 
-A record is replaced only by who has seen its last version. Times in a record are on the machine's monotonic clock; what
-another boot or machine wrote is moved to it by the wall clock's difference, never to a longer wait than it was written
-with, whatever the clocks did meanwhile (B35, TIM-2).
+A record is replaced only by who has seen its last version. How it is written is `sheets.py`'s.
 """
 
 from __future__ import annotations
@@ -18,17 +17,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from gonogo.gate.breaker import CLOSED, BreakerRecord, Isolation, moved
+from gonogo.errors import GonogoError
+from gonogo.gate.breaker import CLOSED, BreakerRecord
+from gonogo.gate.sheets import ISOLATION_S_MAX, KEYS_MAX, Sheet, Sheets
+
+__all__ = [
+    "FILE_BYTES_MAX",
+    "ISOLATION_S_MAX",
+    "KEYS_MAX",
+    "FileStore",
+    "Keeper",
+    "KeptStore",
+    "MemoryStore",
+    "Store",
+    "StoreTrouble",
+    "Stored",
+]
 
 FILE_BYTES_MAX = 64 * 1024
 LOCK_TRIES = 50
 LOCK_PAUSE_S = 0.001
-KEYS_MAX = 10_000
-ISOLATION_S_MAX = 30 * 86_400.0
-_FORMAT = 1
 
 
 class StoreTrouble(Exception):  # noqa: N818 - the name says what happened
@@ -96,18 +106,6 @@ class MemoryStore:
         return list(self._records)
 
 
-class _Sheet(Struct, frozen=True):
-    """A file's content. `boot`, `monotonic_s` and `wall_s`: whose monotonic clock the record's times are on."""
-
-    format: int
-    key: str
-    version: int
-    boot: str
-    monotonic_s: float
-    wall_s: float
-    record: BreakerRecord
-
-
 class FileStore:
     """One small file a key in a folder, for this user alone. Writers hold a lock (flock), readers need none.
 
@@ -128,23 +126,28 @@ class FileStore:
     ) -> None:
         """Make the folder if need be. Raises StoreTrouble when that can't be done."""
         self.folder = Path(folder)
-        self.reach_s = reach_s
-        self.damaged = 0
-        self._monotonic = monotonic
-        self._wall = wall
-        self._boot = _boot_id() if boot is None else boot
-        self._shifts: dict[str, tuple[int, float]] = {}
+        self._sheets = Sheets(reach_s, monotonic, wall, boot)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise _trouble("make", self.folder, error) from error
+
+    @property
+    def reach_s(self) -> float:
+        """The longest wait a record may ask for."""
+        return self._sheets.reach_s
+
+    @property
+    def damaged(self) -> int:
+        """How many files were met that hold no record."""
+        return self._sheets.damaged
 
     def load(self, key: str) -> Stored:
         """The record, its times moved to this process's clock."""
         sheet = self._sheet(self._path(key))
         if sheet is None or sheet.key != key:
             return _ABSENT
-        return Stored(sheet.version, self._here(sheet))
+        return Stored(sheet.version, self._sheets.here(sheet))
 
     def compare_and_set(self, key: str, version: int, record: BreakerRecord) -> bool:
         """Replace the file, whole or not at all, if it still has this version."""
@@ -157,13 +160,12 @@ class FileStore:
             before = self._sheet(path)
             if (before.version if before else 0) != version:
                 return False
-            sheet = _Sheet(_FORMAT, key, version + 1, self._boot, self._monotonic(), self._wall(), record)
-            _replace(path, msgspec.json.encode(sheet))
+            _replace(path, self._sheets.written(key, version + 1, record))
         except OSError as error:
             raise _trouble("write", path, error) from error
         finally:
             os.close(lock)
-        self._shifts[key] = (version + 1, 0.0)
+        self._sheets.wrote(key, version + 1)
         return True
 
     def keys(self) -> list[str]:
@@ -177,7 +179,7 @@ class FileStore:
     def _path(self, key: str) -> Path:
         return self.folder / f"{hashlib.blake2b(key.encode(), digest_size=12).hexdigest()}.json"
 
-    def _sheet(self, path: Path) -> _Sheet | None:
+    def _sheet(self, path: Path) -> Sheet | None:
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -186,37 +188,11 @@ class FileStore:
             raise _trouble("read", path, error) from error
         try:
             data = os.read(descriptor, FILE_BYTES_MAX)
-            sheet = msgspec.json.decode(data, type=_Sheet)
-        except (msgspec.MsgspecError, UnicodeDecodeError, OSError, RecursionError):
-            self.damaged += 1
-            return None
+        except OSError:
+            data = b""
         finally:
             os.close(descriptor)
-        return sheet if sheet.format == _FORMAT and sheet.version > 0 else None
-
-    def _here(self, sheet: _Sheet) -> BreakerRecord:
-        """The record on this process's clock; how far it is moved is settled when a version is seen first."""
-        now_s = self._monotonic()
-        known = self._shifts.get(sheet.key)
-        if known is not None and known[0] == sheet.version:
-            by_s = known[1]
-        else:
-            by_s = self._shift(sheet, now_s)
-            if len(self._shifts) >= KEYS_MAX:
-                self._shifts.clear()
-            self._shifts[sheet.key] = (sheet.version, by_s)
-        record = moved(sheet.record, by_s, now_s, self.reach_s)
-        isolation = record.isolation
-        if isolation is None or isolation.until_s <= now_s + ISOLATION_S_MAX:
-            return record
-        capped = Isolation(now_s + ISOLATION_S_MAX, isolation.reason, isolation.by)
-        return structs.replace(record, isolation=capped)
-
-    def _shift(self, sheet: _Sheet, now_s: float) -> float:
-        if sheet.boot and sheet.boot == self._boot and sheet.monotonic_s <= now_s:
-            return 0.0
-        elapsed_s = max(0.0, self._wall() - sheet.wall_s)
-        return now_s - elapsed_s - sheet.monotonic_s
+        return self._sheets.read(data)
 
     def _locked(self, path: Path) -> int:
         """A held lock. The file stays; the system drops the lock with the process, however that ends."""
@@ -250,13 +226,71 @@ def _replace(path: Path, data: bytes) -> None:
         raise
 
 
-def _boot_id() -> str:
-    """Names the machine's boot, within which its monotonic clock is one; empty where the system doesn't tell."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
 def _trouble(doing: str, path: Path, error: OSError) -> StoreTrouble:
     return StoreTrouble(f"can't {doing} {path}: {error.strerror or error}")
+
+
+class Keeper(Protocol):
+    """Keeps bytes by key and version for machines that share it. Every method may raise GonogoError."""
+
+    def sheet(self, key: str) -> tuple[int, bytes] | None:
+        """Version and content; None when there is none."""
+        ...
+
+    def replace_sheet(self, key: str, version: int, data: bytes) -> bool:
+        """Put `data` there as version + 1 if this version is there (0: none)."""
+        ...
+
+    def sheets(self, limit: int) -> list[tuple[str, bytes]]:
+        """Keys and contents, by key, so many at most."""
+        ...
+
+
+class KeptStore:
+    """Records with a keeper. One that is damaged or of another format counts as not there, and is replaced."""
+
+    blocking = True
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        *,
+        reach_s: float = 86_400.0,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        boot: str | None = None,
+    ) -> None:
+        self._keeper = keeper
+        self._sheets = Sheets(reach_s, monotonic, wall, boot)
+
+    def load(self, key: str) -> Stored:
+        """The record, its times moved to this process's clock."""
+        try:
+            found = self._keeper.sheet(key)
+        except GonogoError as error:
+            raise StoreTrouble(error.message) from error
+        if found is None:
+            return _ABSENT
+        version, data = found
+        sheet = self._sheets.read(data)
+        if sheet is None or sheet.key != key or sheet.version != version:
+            return Stored(version, CLOSED)
+        return Stored(version, self._sheets.here(sheet))
+
+    def compare_and_set(self, key: str, version: int, record: BreakerRecord) -> bool:
+        """Replace the record if it still has this version."""
+        try:
+            done = self._keeper.replace_sheet(key, version, self._sheets.written(key, version + 1, record))
+        except GonogoError as error:
+            raise StoreTrouble(error.message) from error
+        if done:
+            self._sheets.wrote(key, version + 1)
+        return done
+
+    def keys(self) -> list[str]:
+        """Keys of all records that can be read."""
+        try:
+            found = self._keeper.sheets(KEYS_MAX)
+        except GonogoError as error:
+            raise StoreTrouble(error.message) from error
+        return [key for key, data in found if self._sheets.read(data) is not None]

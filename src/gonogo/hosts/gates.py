@@ -45,13 +45,13 @@ REACH_S = 86_400.0
 class Outbound:
     """What all gates of a run and of the runs beneath it share: the share of retries, breakers' records, and paces.
 
-    Records are kept in `folder`, where other processes find them; without one they end with the run.
+    Records are kept where `open_store` says, so that other processes find them; without one they end with the run.
     """
 
-    __slots__ = ("_retries", "_store", "folder", "pacer", "trouble")
+    __slots__ = ("_open_store", "_retries", "_store", "pacer", "trouble")
 
-    def __init__(self, folder: str | None = None) -> None:
-        self.folder = folder
+    def __init__(self, open_store: Callable[[], Store] | None = None) -> None:
+        self._open_store = open_store
         self.pacer = Pacer(time.monotonic)
         self.trouble: str | None = None
         self._retries: RetryShare | None = None
@@ -66,14 +66,12 @@ class Outbound:
         return self._retries
 
     def store(self) -> Store:
-        """Where breakers' records are. A folder that can't be made costs no call; `trouble` says so."""
+        """Where breakers' records are. A place that can't be made costs no call; `trouble` says so."""
         if self._store is None:
-            from gonogo.gate.stores import FileStore, MemoryStore, StoreTrouble
+            from gonogo.gate.stores import MemoryStore, StoreTrouble
 
             try:
-                self._store = (
-                    MemoryStore() if self.folder is None else FileStore(self.folder, reach_s=REACH_S)
-                )
+                self._store = MemoryStore() if self._open_store is None else self._open_store()
             except StoreTrouble as trouble:
                 self.trouble = str(trouble)
                 self._store = MemoryStore()

@@ -38,6 +38,8 @@ SECRET_ENDINGS = (
     "_PAT", "_DSN",
 )  # fmt: skip
 """Environment names that end so, in any case, hold secrets."""
+STORE = "GONOGO_STORE"
+"""The URL of the Postgres that keeps the runs: it may hold a password."""
 ALLOW = "GONOGO_ALLOW_ENV"
 DENY = "GONOGO_DENY_ENV"
 """Variables that list names of others, separated by commas: those that hold no secret, and those that do."""
@@ -65,7 +67,7 @@ def _structure() -> re.Pattern[str]:
 
 def is_secret_name(name: str) -> bool:
     """Whether an environment variable of this name looks as if it held a secret."""
-    return name.upper().endswith(SECRET_ENDINGS)
+    return name == STORE or name.upper().endswith(SECRET_ENDINGS)
 
 
 def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:

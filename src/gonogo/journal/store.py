@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -17,6 +17,7 @@ from gonogo.journal.records import Record
 if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.lines import Reading
+    from gonogo.journal.listing import Summary
 
 __all__ = [
     "Blobs",
@@ -26,6 +27,7 @@ __all__ = [
     "Request",
     "RunJournal",
     "Runs",
+    "Sums",
     "check_run_id",
     "is_run_id",
 ]
@@ -140,6 +142,15 @@ class Runs(Protocol):
 
     def ids(self) -> list[str]:
         """All run ids, sorted."""
+        ...
+
+
+@runtime_checkable
+class Sums(Protocol):
+    """A place that knows of each run what a list shows, without reading its journal."""
+
+    def summaries(self, ids: Iterable[str]) -> list[Summary]:
+        """These runs, in this order; what can't be told is said in `note`. Raises JournalError."""
         ...
 
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from gonogo.errors import UsageError
 
-__all__ = ["MASK", "Address", "is_address"]
+__all__ = ["MASK", "Address", "is_address", "secrets_of"]
 
 MASK = "***"
 _SCHEMES = ("postgresql://", "postgres://")
@@ -60,6 +60,11 @@ class Address:
 
     def __hash__(self) -> int:
         return hash(self._url)
+
+
+def secrets_of(text: str) -> tuple[str, ...]:
+    """The passwords in a text, if it is such a URL."""
+    return _taken_out(text)[1] if is_address(text) else ()
 
 
 def _taken_out(url: str) -> tuple[str, tuple[str, ...]]:

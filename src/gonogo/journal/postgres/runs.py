@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.listing import Summary
     from gonogo.journal.postgres.pool import PostgresPool
+    from gonogo.journal.postgres.sheets import PostgresSheets
 
 __all__ = ["PostgresRuns"]
 
@@ -62,6 +63,7 @@ class PostgresRuns(SharedRuns):
         self._patience_s = patience_s
         self._link = Link(self.address, tell=tell, patience_s=patience_s)
         self._pool: PostgresPool | None = None
+        self._breakers: PostgresSheets | None = None
 
     def create(self, run_id: str) -> PostgresJournal:
         """Start a run's journal.
@@ -198,11 +200,22 @@ class PostgresRuns(SharedRuns):
             self._pool = PostgresPool(self.address, tell=self._tell, patience_s=self._patience_s)
         return self._pool
 
+    @property
+    def breakers(self) -> PostgresSheets:
+        """What the circuit breakers of outbound calls know, over a connection of its own."""
+        if self._breakers is None:
+            from gonogo.journal.postgres.sheets import PostgresSheets
+
+            self._breakers = PostgresSheets(self.address, tell=self._tell)
+        return self._breakers
+
     def close(self) -> None:
         """Let go of all connections; what is done next makes new ones."""
         self._link.drop()
         if self._pool is not None:
             self._pool.close()
+        if self._breakers is not None:
+            self._breakers.close()
 
     def _named(self, run_id: str) -> str:
         """What messages call the journal."""
