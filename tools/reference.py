@@ -126,7 +126,7 @@ def yaml_page() -> str:
     """Every key of a workflow file but those of the step types."""
     lead = (
         "Keys that start with `x-` are yours. Durations are milliseconds as a number, or text with a unit: "
-        "`500ms`, `30s`, `5m`. Where a value is text or a list of text, one item alone will do. "
+        "`500ms`, `30s`, `5m`, `4h`, `3d`. Where a value is text or a list of text, one item alone will do. "
         "The keys of a step's type "
         "are in [step types](step-types.md). `gonogo schema` prints all of it as a JSON Schema."
     )

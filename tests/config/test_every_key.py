@@ -53,7 +53,13 @@ STEP = {
     "loop_budget": ("3", "on_success: {goto: b}"),
     "reliability": ("{bounds: {attempts_max: 2}}", "type: http_client, url: 'http://localhost/'"),
     "compensate": ("b", ""),
+    "approvers": ("[ana]", "type: human-input, prompt: p"),
+    "quorum": ("2", "type: human-input, prompt: p"),
+    "remind": ("{every: 4h, run: b}", "type: human-input, prompt: p"),
+    "escalate": ("{after: 1d, run: b}", "type: human-input, prompt: p"),
 }
+REMIND = {"every": ("1h", ""), "run": ("list", ""), "max": ("2", "")}
+ESCALATE = {"after": ("2d", ""), "run": ("b", ""), "approvers": ("[boss]", ""), "quorum": ("1", "")}
 FAIL = {
     "run": ("[b]", ""),
     "run_js": ("\"['b']\"", ""),
@@ -125,7 +131,13 @@ WITHIN = {
         "routing: {<keys>}\n" + STEPS.replace("<keys>", "type: noop, on_fail: {run: [b]}"),
     ),
 }
+ASKING = "type: human-input, prompt: p, approvers: [ana, ben], quorum: 2"
+WITHIN |= {
+    "remind": (blocks.Remind, REMIND, STEPS.replace("<keys>", f"{ASKING}, remind: {{<keys>}}")),
+    "escalate": (blocks.Escalate, ESCALATE, STEPS.replace("<keys>", f"{ASKING}, escalate: {{<keys>}}")),
+}
 ALWAYS = {"step": "type: noop", "retry": "max: 1"}
+MUST = {"remind": {"every": "4h", "run": "b"}, "escalate": {"after": "1d", "run": "list"}}
 CASES = [(noun, key) for noun, (_, samples, _text) in WITHIN.items() for key in samples]
 
 
@@ -147,6 +159,7 @@ def test_every_key_acts_or_says_that_it_does_not(load_text: Any, noun: str, key:
         said += [beside] if beside else []
         if noun in ALWAYS and not any(each.startswith(ALWAYS[noun].split()[0]) for each in said):
             said.insert(0, ALWAYS[noun])
+        said += [f"{name}: {text}" for name, text in MUST.get(noun, {}).items() if not with_it or name != key]
         found = load_text(text.replace("<keys>", ", ".join(said)))
         plan = to_builtins(found.plan)
         plan.pop("digest")

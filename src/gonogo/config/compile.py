@@ -17,6 +17,7 @@ from gonogo.config.actions import Actions
 from gonogo.config.collect import Collector
 from gonogo.config.drafts import Draft, Providers, read_drafts, with_routing_defaults
 from gonogo.config.expressions import CompileExpressions, Expressions, Use
+from gonogo.config.holding import check_holds
 from gonogo.config.idle import check_idle
 from gonogo.config.json_schemas import schema_problem
 from gonogo.config.nodes import Mapping, find, plain
@@ -219,6 +220,7 @@ def _check_together(
     if complete:  # a step that couldn't be read would be reported as missing, again and again
         order.check_loops(made, document.routing.max_loops, notes)
         order.check_reads(made, expressions.uses, notes)
+        check_holds(made, drafts, notes)
         explicit = frozenset(
             name for name, draft in drafts.items() if draft.engine.fanout or draft.engine.reduce is not None
         )

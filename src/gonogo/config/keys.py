@@ -35,6 +35,10 @@ _USUAL_WORDS = {
     "jobs": "steps",
     "tasks": "steps",
     "checks": "steps",
+    "approver": "approvers",
+    "approvals": "quorum",
+    "reminders": "remind",
+    "on_timeout": "default, escalate or on_fail",
 }
 _NOT_OWN = frozenset(
     """
@@ -68,6 +72,8 @@ def nouns() -> dict[str, tuple[str, ...]]:
         "run": blocks.RunItem,
         "failure_conditions": blocks.FailureCondition,
         "depends_on": step.Dependency,
+        "remind": blocks.Remind,
+        "escalate": blocks.Escalate,
     }
     return {name: keys_of(model) for name, model in models.items()}
 

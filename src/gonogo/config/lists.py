@@ -79,6 +79,7 @@ def _run_by_others(order: Order) -> frozenset[str] | None:
         names.update(target.step for target in step.on_init)
         if step.on_init_js is not None:
             return None
+        names.update(step.hold.names if step.hold is not None else ())
         for block in (step.on_success, step.on_fail, step.on_finish):
             if block is not None and block.run_js is not None:
                 return None

@@ -90,7 +90,11 @@ def _dependencies(step: Step) -> Iterator[str]:
 
 
 def routes(step: Step) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Every step that `step` names in its blocks, with the path (below the step) where it does."""
+    """Every step that `step` names in its blocks or for its waits, with the path (below the step) where it does."""
+    if step.hold is not None and step.hold.remind is not None:
+        yield ("remind", "run"), step.hold.remind.step
+    if step.hold is not None and step.hold.escalate is not None and step.hold.escalate.step is not None:
+        yield ("escalate", "run"), step.hold.escalate.step
     for key in _BLOCKS:
         block: Block | None = getattr(step, key)
         if block is None:
@@ -141,8 +145,9 @@ def check_loops(order: Order, max_loops: int, notes: Collector) -> None:
             continue
         for path, target in routes(step):
             goal = order.index.get(target)
-            if goal is None or path[1] == "escalate" or _bounded(order.steps[target]):
-                continue  # a failure is told of once
+            told = path[1] == "escalate" or path[0] not in _BLOCKS
+            if goal is None or told or _bounded(order.steps[target]):
+                continue  # a failure is told of once, a wait as often as it says
             if goal == position or order.may_follow(position, goal):
                 message = (
                     f"going to {shown(target)} leads back to {shown(name)}, with no budget but the default"

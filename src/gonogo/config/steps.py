@@ -12,6 +12,7 @@ from gonogo.config.collect import Collector
 from gonogo.config.criticality import check_criticality, criticality_of, effects_of, runs_mutators
 from gonogo.config.drafts import Draft
 from gonogo.config.expressions import Expressions, Use
+from gonogo.config.holding import hold_of
 from gonogo.config.json_schemas import schema_problem
 from gonogo.config.nodes import Scalar, find, texts
 from gonogo.config.reliability import Policies
@@ -84,6 +85,7 @@ class StepCompiler:
             idempotency_key=self._idempotency_key(draft),
             loop_budget=engine.loop_budget,
             compensate=self._compensate(draft),
+            hold=hold_of(draft, self._actions),
             secret_outputs=tuple(engine.secret_outputs),
             env=dict(engine.env),
             reliability=engine.reliability,

@@ -95,7 +95,9 @@ class CallContext:
         self.log("progress", text)
 
     async def answer(self, prompt: str, *, multiline: bool, secret: bool) -> str | None:
-        """Ask the person at hand."""
+        """Ask the person at hand. Nobody knows who that is, so where it matters who answers nobody is asked."""
+        if self._step.hold is not None and self._step.hold.is_personal:
+            return None
         question = Question(
             self._run_id,
             self._command.step,

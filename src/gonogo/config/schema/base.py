@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 
 from gonogo.config.structs import Written
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 DURATION_S_MAX = 366 * 86400.0
 DELAY_S_MAX = 86400.0
 COUNT_MAX = 1_000_000_000
@@ -53,12 +53,12 @@ def seconds(value: Any) -> Any:
     if isinstance(value, str):
         found = _DURATION.fullmatch(value.strip())
         if found is None:
-            raise ValueError("expected a duration: milliseconds as a number, or text like 500ms, 30s, 5m")
+            raise ValueError("expected a duration: milliseconds as a number, or text like 500ms, 30s, 5m, 3d")
         amount = float(found[1]) * _UNIT_S[found[2]]
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         amount = min(value, _MILLISECONDS_READ_MAX) / 1000
     else:
-        raise ValueError("expected a duration: milliseconds as a number, or text like 500ms, 30s, 5m")
+        raise ValueError("expected a duration: milliseconds as a number, or text like 500ms, 30s, 5m, 3d")
     if not 0 <= amount <= DURATION_S_MAX:
         raise ValueError("expected a duration from 0 to 366 days")
     return amount

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from gonogo.config.schema.base import Condition, DelaySeconds, Event, Noun
+from gonogo.config.schema.base import Condition, DelaySeconds, Event, LimitSeconds, Noun, one_or_many
 from gonogo.config.structs import Written
 
 
@@ -175,6 +175,36 @@ class FailureCondition(Noun, frozen=True, kw_only=True):
         "error"
     )
     halt_execution: Annotated[bool, Meta(description="true stops the run.")] = False
+
+
+Approver = Annotated[str, Meta(min_length=1, max_length=100)]
+Approvers = Annotated[list[Approver], Meta(max_length=100), Written(one_or_many, str | list[str])]
+Quorum = Annotated[int, Meta(ge=1, le=100)]
+REMINDERS_MAX = 100
+"""More than anybody reads (law 2)."""
+
+
+class Remind(Noun, frozen=True, kw_only=True):
+    """A step to run again and again while nobody has answered."""
+
+    every: Annotated[LimitSeconds, Meta(description="Time between two reminders, such as 4h.")]
+    run: Annotated[str, Meta(description="Step that reminds; it sees what is waited for as args.")]
+    max: Annotated[
+        Annotated[int, Meta(ge=1, le=REMINDERS_MAX)], Meta(description="Most reminders in one wait.")
+    ] = 5
+
+
+class Escalate(Noun, frozen=True, kw_only=True):
+    """What changes when nobody has answered for long; the wait goes on."""
+
+    after: Annotated[LimitSeconds, Meta(description="Time after which it happens, such as 1d.")]
+    run: Annotated[str | None, Meta(description="Step to run then, once.")] = None
+    approvers: Annotated[Approvers, Meta(description="Who may answer from then on, too.")] = []
+    quorum: Annotated[Quorum | None, Meta(description="How many must say yes from then on.")] = None
+
+    def __post_init__(self) -> None:
+        if self.run is None and not self.approvers and self.quorum is None:
+            raise ValueError("expected run, approvers or quorum")
 
 
 def _condition_only(value: Any) -> Any:

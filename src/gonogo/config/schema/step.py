@@ -23,7 +23,16 @@ from gonogo.config.schema.base import (
     SchemaValue,
     Tag,
 )
-from gonogo.config.schema.blocks import Fail, FailureConditions, Init, Success
+from gonogo.config.schema.blocks import (
+    Approvers,
+    Escalate,
+    Fail,
+    FailureConditions,
+    Init,
+    Quorum,
+    Remind,
+    Success,
+)
 from gonogo.config.structs import Written
 
 
@@ -130,6 +139,17 @@ class Step(Noun, frozen=True, kw_only=True):
     ] = None
     runs_on: Annotated[
         Label | None, Meta(description="Label of the workers that may perform it; a local run has none.")
+    ] = None
+    approvers: Annotated[
+        Approvers, Meta(description="Who may answer: names, or patterns with * and ?; anybody if absent.")
+    ] = []
+    quorum: Annotated[
+        Quorum | None,
+        Meta(description="It is an approval: so many different people must say yes, one no is enough."),
+    ] = None
+    remind: Annotated[Remind | None, Meta(description="What to run while nobody has answered.")] = None
+    escalate: Annotated[
+        Escalate | None, Meta(description="Who may answer, too, when nobody has for long; whom to tell.")
     ] = None
     compensate: Annotated[
         str | None, Meta(description="Step that undoes this one when the run doesn't end well.")
