@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from gonogo.app.options import Options
 from gonogo.app.wiring import started_by, surroundings_of
 from gonogo.core.events import RunStarted
 from gonogo.engines.base import Errand
-from gonogo.errors import EngineError, GonogoError, RunLocked
+from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
 from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
 from gonogo.hosts.local import run_again, run_new
@@ -21,12 +21,15 @@ from gonogo.journal.pool import Ticket
 from gonogo.journal.sharing import SharedRuns
 
 if TYPE_CHECKING:
-    from gonogo.engines.base import Engine
+    from gonogo.engines.base import Engine, Stopping
     from gonogo.hosts.base import RunResult, Surroundings
 
 TAKEN_S = 3.0
 """So long a run that another worker has is waited for: it may be about to leave it, and not have seen a request."""
 _AGAIN_S = 0.25
+END_S = 10.0
+"""Longest for what is under way to end, once it has to."""
+_HOLD = 3
 DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
 """Pauses between tries to hand calls to an engine that can't be reached; the last one for as long as it takes."""
 
@@ -45,19 +48,27 @@ class Worker:
         self._spread = Spread(runs.pool, self._dispatch.put, self._bells.listen)
         self._errands = Errands(name, runs, self._around_a_call)
         self._bells.at_own(self._errands.stop)
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     async def segment(self, run_id: str, *, reopens: bool = False, takes_over: bool = False) -> float | None:
         """Go on with a run until it is over or only waits."""
         if takes_over:
             self._runs.cut_off(run_id)
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
         try:
             result = await self._when_free(run_id, reopens)
         except RunLocked:
             return None  # whoever has it hears of every request
+        except Interrupted:
+            return 0.0
         except GonogoError as problem:
             log.error("run %s can't go on: %s", run_id, problem.message)
             raise
-        return result.wakes_in_s
+        finally:
+            self._under_way.discard(task)
+        return 0.0 if self._spread.leaving.asked and result.exit_code == _HOLD else result.wakes_in_s
 
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
         """Perform a call, unless somebody has."""
@@ -76,13 +87,25 @@ class Worker:
         if call is not None:
             await self._errands.give_up(run_id, call, takeovers)
 
+    async def leave_when(self, stopping: Stopping) -> None:
+        """Once told to stop, let runs leave as soon as nothing of theirs is under way here."""
+        await stopping.wait()
+        self._spread.leaving.ask()
+
     async def __aenter__(self) -> Worker:
         self._bells.start()
         self._dispatch.start()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def leave(self) -> None:
+        """Whatever is still here leaves as it is. To cancel its task would cancel the run."""
+        self._spread.leaving.ask(now=True)
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=END_S)
         await self._errands.close()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.leave()
         await self._dispatch.close()
         self._bells.close()
 

@@ -7,6 +7,8 @@ that nothing is done twice for that.
 
 from __future__ import annotations
 
+import secrets
+import socket
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -43,6 +45,10 @@ class Work(Protocol):
 
     async def wake(self, run_id: str, delay_s: float) -> None:
         """See to it that somebody goes on with the run then."""
+        ...
+
+    async def leave(self) -> None:
+        """End what is under way, at once and without a word: it will be carried to others."""
         ...
 
     async def aside(self, run_id: str, call: int | None, takeovers: int) -> None:
@@ -90,6 +96,11 @@ class EngineWorker(Protocol):
     async def serve(self, work: Work, limits: Limits, stopping: Stopping) -> None:
         """Take work until told to stop; then take no more, and give what is under way `limits.drain_s` to end."""
         ...
+
+
+def new_worker_id() -> str:
+    """Never used again: an id that comes back would be taken for the worker that had it."""
+    return f"gonogo-{socket.gethostname()[:24]}-{secrets.token_hex(5)}"
 
 
 class Stopping(Protocol):

@@ -78,9 +78,16 @@ class Away:
     """The calls of one run that are elsewhere."""
 
     def __init__(
-        self, state: State, table: Table, spread: Spread, clock: RunClock, post: Callable[[AnyEvent], None],
+        self,
+        run_id: str,
+        state: State,
+        table: Table,
+        spread: Spread,
+        clock: RunClock,
+        post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
+        self._run_id = run_id
         self._state = state
         self._table = table
         self._spread = spread
@@ -94,7 +101,7 @@ class Away:
         self._last_id = 0
         self._loop = asyncio.get_running_loop()
         self._poll: asyncio.TimerHandle | None = None
-        self._deaf = spread.listen(state.run_id, self.look)
+        self._deaf = spread.listen(run_id, self.look)
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -108,7 +115,7 @@ class Away:
 
     def known(self) -> set[int]:
         """Calls of an earlier host of this run that the pool still knows of."""
-        return self._spread.pool.open(self._state.run_id)
+        return self._spread.pool.open(self._run_id)
 
     def start(self, command: StartCall) -> None:
         """Offer a call, once the record that starts it is written (`send`)."""
@@ -120,8 +127,7 @@ class Away:
         if not self._to_offer:
             return
         commands, self._to_offer = self._to_offer, []
-        run_id = self._state.run_id
-        steps = self._state.graph.steps
+        run_id, steps = self._run_id, self._state.graph.steps
         tickets = [Ticket(run_id, each, seq, steps[each.step].runs_on) for each in commands]
         self._spread.pool.offer(tickets)
         self._spread.dispatch(tickets)
@@ -140,7 +146,7 @@ class Away:
             self._to_offer.remove(command)
             self._land(call, stopped)
         else:
-            self._spread.pool.withdraw(self._state.run_id, call, stopped)
+            self._spread.pool.withdraw(self._run_id, call, stopped)
             self._set_alarm(call, STOP_S, lambda: self._abandon(command))
         return True
 
@@ -148,7 +154,7 @@ class Away:
         """Take what was left for the run. What the journal knew before a crash is only forgotten here."""
         try:
             known: list[int] = []
-            for number, event in self._spread.pool.take(self._state.run_id, self._last_id):
+            for number, event in self._spread.pool.take(self._run_id, self._last_id):
                 self._last_id = number
                 call = getattr(event, "call", None)
                 if call in self._calls:
@@ -156,7 +162,7 @@ class Away:
                 else:
                     known.append(number)
             if known:
-                self._spread.pool.done(self._state.run_id, known)
+                self._spread.pool.done(self._run_id, known)
         except Exception as error:  # noqa: BLE001 - a run that hears nothing of its calls can't go on
             self._fail(error)
 
@@ -168,7 +174,7 @@ class Away:
             if (posted := self._posted.pop(id(record.event), None)) is not None
         ]
         if known:
-            self._spread.pool.done(self._state.run_id, known)
+            self._spread.pool.done(self._run_id, known)
 
     def brought(self, event: AnyEvent) -> bool:
         """Whether an event came from elsewhere, and so has to be durable before it is forgotten there."""
@@ -220,7 +226,7 @@ class Away:
         message = f"{wanted} took {command.step} within {UNCLAIMED_S:g} s"
         fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", message)
         answer = CallFailed(call=command.call, fault=fault)
-        self._spread.pool.leave(self._state.run_id, command.call, answer, before=-1)
+        self._spread.pool.leave(self._run_id, command.call, answer, before=-1)
 
     def _abandon(self, command: StartCall) -> None:
         """Its worker doesn't answer: the run goes on without it."""

@@ -383,7 +383,7 @@ def _away(loop: RunLoop, spread: Spread | None) -> Away | None:
         return None
     from gonogo.hosts.away import Away  # a run in one process does without
 
-    return Away(loop.state, loop.around.table, spread, loop.clock, loop.post, loop.fail)
+    return Away(loop.journal.run_id, loop.state, loop.around.table, spread, loop.clock, loop.post, loop.fail)
 
 
 def _nothing() -> None:

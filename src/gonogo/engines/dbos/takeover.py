@@ -152,6 +152,14 @@ class Watch:
                 self._client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
 
 
+def hand_back(client: DBOSClient, worker: str) -> None:
+    """Put what a worker had at its orderly end back into the queues."""
+    for status in client.list_workflows(
+        status="PENDING", executor_id=worker, load_input=False, load_output=False
+    ):
+        client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
+
+
 def _connected(url: str) -> psycopg.Connection[Any]:
     return psycopg.connect(url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
 

@@ -7,8 +7,6 @@ isn't over. When it is carried again after a crash, the whole function runs agai
 from __future__ import annotations
 
 import asyncio
-import secrets
-import socket
 import time
 from collections.abc import Coroutine
 from typing import Any
@@ -16,10 +14,10 @@ from typing import Any
 from dbos import DBOS, DBOSClient
 from dbos._serialization import DBOSPortableJSON
 
-from gonogo.engines.base import Limits, Stopping, Work
+from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
-from gonogo.engines.dbos.takeover import Lease, Watch
+from gonogo.engines.dbos.takeover import Lease, Watch, hand_back
 from gonogo.engines.urls import named, sqlalchemy_url
 
 POLL_S = 0.05
@@ -63,14 +61,15 @@ class DbosWorker:
         ticking = loop.create_task(self._tick())
         try:
             await stopping.wait()
-            await asyncio.to_thread(
-                DBOS.destroy, workflow_completion_timeout_sec=max(1, round(limits.drain_s))
-            )
+            patience_s = max(1, round(limits.drain_s))
+            await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=patience_s)
+            await work.leave()
+            await asyncio.to_thread(hand_back, client, self.worker)
         finally:
             ticking.cancel()
             watch.stop()
             client.destroy()
-            self._lease.release()
+        self._lease.release()
 
     async def _tick(self) -> None:
         while True:
@@ -79,11 +78,6 @@ class DbosWorker:
 
     def _is_alive(self) -> bool:
         return time.monotonic() - self._ticked_s < HANGS_S
-
-
-def new_worker_id() -> str:
-    """Never used again: an id that comes back would be taken for the worker that had it."""
-    return f"gonogo-{socket.gethostname()[:24]}-{secrets.token_hex(5)}"
 
 
 def _config(url: str, worker: str) -> Any:

@@ -64,6 +64,7 @@ class TemporalWorker:
             )
             await stack.enter_async_context(segments)
             await stopping.wait()
+        await work.leave()
 
 
 def _activities(work: Work) -> tuple[Callable[..., Any], ...]:

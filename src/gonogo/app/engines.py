@@ -1,0 +1,227 @@
+"""Engines that carry runs over several machines: which one has a run, handing runs to it, and working for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from msgspec import Struct
+
+from gonogo.app.options import Options, Start, runs_in
+from gonogo.core.events import RunStarted
+from gonogo.errors import EngineError, Interrupted, JournalError, UsageError
+
+if TYPE_CHECKING:
+    from gonogo.core.plan import Plan
+    from gonogo.core.state import State
+    from gonogo.engines.base import Engine, EngineWorker, Limits
+    from gonogo.journal.sharing import SharedRuns
+
+Name = Literal["dbos", "temporal"]
+ENGINES: tuple[str, ...] = get_args(Name)
+CARRIED = "$engine"
+"""Where the first record's context keeps which engine carries the run."""
+LOOK_S = 0.2
+"""How often a run that is carried elsewhere is looked at by who follows it."""
+
+log = logging.getLogger("gonogo.worker")
+
+
+class Carrier(Struct, frozen=True):
+    """An engine and where it is: DBOS in the store's own database, Temporal at an `address` (host:port), in a queue."""
+
+    name: Name
+    address: str = ""
+    queue: str = "gonogo"
+
+
+def carrier_of(first: RunStarted) -> Carrier | None:
+    """What carries this run; None when whoever opens it goes on with it."""
+    said = first.context.get(CARRIED)
+    if not isinstance(said, Mapping) or said.get("name") not in ENGINES:
+        return None
+    return Carrier(cast("Name", said["name"]), str(said.get("address", "")), str(said.get("queue", "gonogo")))
+
+
+def submit_run(plan: Plan, start: Start, options: Options, carrier: Carrier) -> str:
+    """Have a run started by a worker; its id.
+
+    Raises:
+        UsageError: inputs or other values don't fit, or a secret was given that workers couldn't know.
+        JournalError, EngineError: the store or the engine can't be used.
+    """
+    import os
+
+    from gonogo.app.wiring import first_record_of, redactor_for
+    from gonogo.journal.redact import secrets_in
+
+    for name in secrets_in(options.env):
+        raise UsageError(
+            f"-e {name} is a secret, which isn't kept with a run",
+            advice="set it in the environment of the workers",
+        )
+    environment = {**os.environ, **options.env}
+    kept = {
+        **start.context,
+        CARRIED: {"name": carrier.name, "address": carrier.address, "queue": carrier.queue},
+    }
+    told = Start(**{name: getattr(start, name) for name in start.__struct_fields__} | {"context": kept})
+    event = first_record_of(plan, told, options, environment, redactor_for(environment, plan))
+    engine = engine_for(carrier, options)
+    try:
+        shared(options).submit(event)
+        engine.submit(event.run_id)
+    finally:
+        engine.close()
+    return event.run_id
+
+
+def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = False) -> None:
+    """Have a worker go on with a run. Raises EngineError."""
+    engine = engine_for(carrier, options)
+    try:
+        engine.submit(run_id, reopens=reopens)
+    finally:
+        engine.close()
+
+
+async def follow(run_id: str, options: Options, seen: int = -1) -> State:
+    """Tell the sinks of each record, until the run is over or only waits. Raises JournalError."""
+    from gonogo.journal.restoring import Follower
+
+    runs, follower = shared(options), None
+    while True:
+        for record in runs.records_after(run_id, -1 if follower is None else follower.seq):
+            if follower is None:
+                follower = Follower(record)
+            else:
+                follower.follow([record])
+            if record.seq > seen:
+                _tell(record, options)
+        if follower is not None and follower.state.finished is not None and not follower.state.calls:
+            return follower.state
+        await asyncio.sleep(LOOK_S)
+
+
+def _tell(record: Any, options: Options) -> None:
+    for sink in options.sinks:
+        sink(record)
+
+
+def followed(run_id: str, options: Options, seen: int = -1) -> State:
+    """As `follow`, blocking. Raises Interrupted on Ctrl-C, which leaves the run to its workers."""
+    try:
+        return asyncio.run(follow(run_id, options, seen))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"run {run_id} goes on with its workers",
+            advice=f"'gonogo show {run_id}' shows how it stands, 'gonogo cancel {run_id}' stops it",
+        ) from None
+
+
+def shared(options: Options) -> SharedRuns:
+    """The store that all workers reach. Raises UsageError when there is none."""
+    runs = runs_in(options)
+    if not hasattr(runs, "records_after"):
+        raise UsageError(
+            "an engine's workers need a store that all of them reach",
+            advice="give --store postgresql://user@host/database, or set GONOGO_STORE",
+        )
+    return cast("SharedRuns", runs)
+
+
+def engine_for(carrier: Carrier, options: Options) -> Engine:
+    """The side of an engine that hands work over. Raises EngineError, UsageError."""
+    try:
+        if carrier.name == "temporal":
+            from gonogo.engines.temporal.engine import TemporalEngine
+
+            return TemporalEngine(_address(carrier), carrier.queue)
+        from gonogo.engines.dbos.engine import DbosEngine
+
+        return DbosEngine(_store_url(options))
+    except ImportError as problem:
+        raise _missing(carrier.name, problem) from problem
+
+
+def serve(
+    carrier: Carrier, options: Options, limits: Limits, *, ready: Callable[[str], None] = lambda name: None
+) -> None:
+    """Work for an engine until SIGTERM or SIGINT. `ready` hears the worker's name.
+
+    Raises EngineError, JournalError, UsageError.
+    """
+    asyncio.run(_serve(carrier, options, limits, ready))
+
+
+async def _serve(carrier: Carrier, options: Options, limits: Limits, ready: Callable[[str], None]) -> None:
+    from msgspec.structs import replace
+
+    from gonogo.app.worker import Worker
+
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    name, side, url = _worker_side(carrier, options)
+    runs = shared(replace(options, runs=url))
+    async with Worker(name, runs, side.engine, options) as worker:
+        ready(name)
+        leaving = asyncio.create_task(worker.leave_when(stopping))
+        try:
+            await side.serve(worker, limits, stopping)
+        finally:
+            leaving.cancel()
+
+
+def _worker_side(carrier: Carrier, options: Options) -> tuple[str, EngineWorker, str]:
+    """The worker's name, its side of the engine, and the store's address with that name in it."""
+    from gonogo.engines.urls import named
+
+    try:
+        if carrier.name == "dbos":
+            from gonogo.engines.dbos.worker import DbosWorker
+
+            dbos = DbosWorker(_store_url(options))
+            return dbos.worker, dbos, dbos.url
+        from gonogo.engines.base import new_worker_id
+        from gonogo.engines.temporal.worker import TemporalWorker
+
+        name = new_worker_id()
+        return name, TemporalWorker(_address(carrier), carrier.queue), named(_store_url(options), name)
+    except ImportError as problem:
+        raise _missing(carrier.name, problem) from problem
+
+
+def _store_url(options: Options) -> str:
+    address = getattr(shared(options), "address", None)
+    if address is None:
+        raise UsageError("an engine needs the address of its store", advice="give --store postgresql://…")
+    return str(address.url)
+
+
+def _address(carrier: Carrier) -> str:
+    if not carrier.address:
+        raise UsageError("Temporal needs the address of its server", advice="give --url host:port")
+    return carrier.address
+
+
+def _missing(name: str, problem: ImportError) -> EngineError:
+    extra = "temporal" if name == "temporal" else "durable"
+    return EngineError(
+        f"the engine {name} needs packages that aren't installed: {problem.name or problem}",
+        advice=f"pip install 'gonogo[{extra}]'",
+    )
+
+
+def start_of(runs: Any, run_id: str) -> RunStarted:
+    """The event that started a run, or will. Raises JournalError."""
+    submitted = runs.submitted(run_id) if hasattr(runs, "submitted") else None
+    if submitted is not None:
+        return cast("RunStarted", submitted)
+    first = next(iter(runs.records(run_id)), None)
+    if first is None or not isinstance(first.event, RunStarted):
+        raise JournalError(f"run {run_id} holds no record")
+    return first.event
