@@ -216,6 +216,11 @@ def _missing(name: str, problem: ImportError) -> EngineError:
     )
 
 
+def has_started(runs: Any, run_id: str) -> bool:
+    """Whether somebody has begun with the run."""
+    return not hasattr(runs, "submitted") or runs.submitted(run_id) is None
+
+
 def start_of(runs: Any, run_id: str) -> RunStarted:
     """The event that started a run, or will. Raises JournalError."""
     submitted = runs.submitted(run_id) if hasattr(runs, "submitted") else None

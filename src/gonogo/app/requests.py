@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from msgspec.structs import replace
 
+from gonogo.app.engines import carrier_of, hand_on, has_started, start_of
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking, go_on_async
 from gonogo.core import lifecycle
 from gonogo.core.decisions import Finished
-from gonogo.core.events import AnswerGiven, CancelAsked, RunStarted
+from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.core.exhaustion import CHOICES, is_choice
 from gonogo.core.holds import WORDS as IN_DOUBT_WORDS
 from gonogo.core.state import State
@@ -62,14 +65,16 @@ async def cancel_run_async(run_id: str, *, by: str = "", options: Options | None
     """As `cancel_run`."""
     options = options or Options()
     runs = runs_in(options)
-    state = state_of(runs.records(run_id))
-    if _end_of(state) is not None:
-        return result_of(state)
+    if has_started(runs, run_id):
+        state = state_of(runs.records(run_id))
+        if _end_of(state) is not None:
+            return result_of(state)
     return await _ask_of(runs, run_id, CancelAsked(by=by), options)
 
 
 async def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -> RunResult | None:
-    """Leave a request, then go on with the outermost run around it, if nobody else does.
+    """Leave a request, then go on with the outermost run around it, if nobody else does; where an engine carries it,
+    one of its workers does (None).
 
     Whoever ran it may have taken the request and ended meanwhile: going on then would undo a cancel.
     """
@@ -79,8 +84,12 @@ async def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -
     def waits() -> bool:
         return any(one.request == request_id for one in inbox.take())
 
+    outermost = _outermost(runs, run_id)
+    carrier = carrier_of(start_of(runs, outermost))
+    if carrier is not None:
+        await asyncio.to_thread(hand_on, outermost, carrier, options)
+        return None
     try:
-        outermost = _outermost(runs, run_id)
         return await go_on_async(outermost, replace(options, runs=runs), waits, reopens=False)
     except RunLocked:
         return None
@@ -146,8 +155,8 @@ def _outermost(runs: Runs, run_id: str) -> str:
     """The run that has no parent: going on with it goes on with its children. A forged journal may name itself."""
     seen = {run_id}
     while True:
-        first = next(iter(runs.records(run_id))).event
-        parent = first.parent.get("run_id") if isinstance(first, RunStarted) and first.parent else None
+        first = start_of(runs, run_id)
+        parent = first.parent.get("run_id") if first.parent else None
         if not isinstance(parent, str) or parent in seen:
             return run_id
         seen.add(parent)
