@@ -13,6 +13,7 @@ class SkippingClock(SystemClock):
     __slots__ = ("skipped_s", "waits_s")
 
     def __init__(self) -> None:
+        super().__init__()
         self.skipped_s = 0.0
         self.waits_s: list[float] = []
 
