@@ -84,7 +84,7 @@ class Flight:
             return "ratio", crowded
         wanted = NOTHING if outer is not None and not outer.counted else ONE
         if call.step.estimate is not None:
-            needs = call.step.estimate(self.target)
+            needs = call.asked("estimate", call.step.estimate, self.target)
             wanted = Amounts(wanted.attempts, needs.tokens, needs.cost_usd)
         if call.has_purse:
             short = call.purse().reserve(wanted)

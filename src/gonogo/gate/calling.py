@@ -8,6 +8,7 @@ from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.admission import Flight
 from gonogo.gate.calls import Call
+from gonogo.gate.failures import Misconfigured
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.signals import Classification
 from gonogo.gate.step import Answer
@@ -35,9 +36,14 @@ async def answer(call: Call) -> Answer:
                 commands = await _fallback(call, command)
             else:
                 commands = call.feed(await call.answer(command))
-    except BaseException:
-        await call.cancelled()
+    except BaseException as error:
+        await call.cancelled(broken=broken_in(error))
         raise
+
+
+def broken_in(error: BaseException) -> str | None:
+    """The function of the step that ended a call, if it was one."""
+    return error.label if isinstance(error, Misconfigured) and error.phase == "step" else None
 
 
 async def _hedged(call: Call, command: c.StartAttempt) -> list[c.Command]:

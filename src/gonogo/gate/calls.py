@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from msgspec import structs
@@ -18,7 +18,7 @@ from gonogo.gate.admission import Flight
 from gonogo.gate.breaker import Change
 from gonogo.gate.budgets import Purse
 from gonogo.gate.decisions import AnyDecision
-from gonogo.gate.failures import CATEGORIES, GateError
+from gonogo.gate.failures import CATEGORIES, GateError, Misconfigured
 from gonogo.gate.judging import judge
 from gonogo.gate.machine import advance, begin
 from gonogo.gate.nesting import AROUND, Around, Watch
@@ -32,6 +32,8 @@ from gonogo.gate.taxonomy import row_of
 
 if TYPE_CHECKING:
     from gonogo.gate.gate import Gate
+
+T = TypeVar("T")
 
 Keep = Callable[[str, e.AnyEvent, list[AnyDecision]], None]
 """Writes down what happened in a call and what was decided, before it is done."""
@@ -114,12 +116,18 @@ class Call:
             step.key is not None,
             step.fallback is not None,
             streaming,
-            gate.unfit(step) if step.needs or step.unfit is not None else {},
+            self._unfit() if step.needs or step.unfit is not None else {},
             gate.first(now) if self.policy.sticky_s is not None else 0,
             deadline_at,
             int(gate.clock.wall() * 1000),
             step.carried,
         )
+
+    def _unfit(self) -> dict[str, str]:
+        try:
+            return self.gate.unfit(self.step)
+        except Exception as error:
+            raise self._broken("unfit", error) from error
 
     def begin(self) -> list[c.Command]:
         """The first commands."""
@@ -217,7 +225,7 @@ class Call:
         """Whether an answer is one: what `inspect` and `validate` say of it, the latter's words apart."""
         step = self.step
         if step.inspect is not None:
-            signal = step.inspect(value)
+            signal = self.asked("inspect", step.inspect, value)
             if signal is not None:
                 self.error = None
                 return classify(signal, step.tests), None
@@ -241,12 +249,14 @@ class Call:
 
     def view(self, value: Any) -> Any:
         """An answer as rules see it."""
-        return None if self.step.view is None else _cleaned(self.step.view(value), self.clean, 0)
+        look = self.step.view
+        return None if look is None else _cleaned(self.asked("view", look, value), self.clean, 0)
 
     def usage(self, value: Any, flight: Flight | None = None) -> e.Usage:
         """What an answer used; without a word from the step, what the gates within used."""
         if self.step.usage is not None:
-            return priced(self.step.usage(value), flight.target if flight else self.state.target)
+            told = self.asked("usage", self.step.usage, value)
+            return priced(told, flight.target if flight else self.state.target)
         return flight.used if flight is not None else e.NOTHING_USED
 
     def used_by_failure(self, flight: Flight) -> e.Usage:
@@ -273,7 +283,29 @@ class Call:
             answered = structs.replace(answered, effect=effect, change=change)
         return self.feed(answered)
 
-    async def cancelled(self, usage: e.Usage = e.NOTHING_USED) -> None:
+    def asked(self, name: str, function: Callable[..., T], *arguments: Any) -> T:
+        """What a function of the step says. Raises Misconfigured when it breaks: nothing is made of that (F17)."""
+        try:
+            return function(*arguments)
+        except Exception as error:
+            effect: Effect = "unknown" if self.flights else self._effect()
+            raise self._broken(name, error, self.state.carried(self.gate.clock.now()), effect) from error
+
+    def _broken(
+        self, name: str, error: Exception, resume: e.Carried | None = None, effect: Effect = "none"
+    ) -> Misconfigured:
+        told = self.clean(f"{self.step.name}: {name} of the step failed: {type(error).__name__}: {error}")
+        return Misconfigured(
+            told,
+            kind="step-error",
+            phase="step",
+            label=name,
+            record=self.record,
+            resume=resume,
+            effect=effect,
+        )
+
+    async def cancelled(self, usage: e.Usage = e.NOTHING_USED, broken: str | None = None) -> None:
         """The caller is gone: the record ends, the probe is free again. Nothing is called any more (B21)."""
         if self.record.outcome is not None:
             return
@@ -282,7 +314,7 @@ class Call:
             for flight in self.flights:
                 change = await flight.release() or change
                 flight.settle(usage)
-            self.feed(e.Cancelled(self.gate.clock.now(), usage, change))
+            self.feed(e.Cancelled(self.gate.clock.now(), usage, change, broken))
 
     # --- ends
 

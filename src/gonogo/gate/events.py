@@ -130,10 +130,11 @@ class Waited(Event, frozen=True, tag="waited"):
 
 
 class Cancelled(Event, frozen=True, tag="cancelled"):
-    """The caller went away; whatever was under way has been closed."""
+    """The caller went away, or a function of the step broke (`broken` names it); what was under way has been closed."""
 
     usage: Usage = NOTHING_USED
     change: Change | None = None
+    broken: str | None = None
 
 
 AnyEvent = Began | Judged | Admitted | Refused | Answered | Slow | Waited | Cancelled

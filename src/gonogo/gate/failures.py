@@ -8,7 +8,7 @@
     ├── DeadlineExceeded        the call's time is up, or a needed wait would pass it
     ├── CircuitOpen             every target is refused by its breaker; `retry_after_s` says until when
     ├── ValidationStuck         the answer is wrong in the same way again
-    └── Misconfigured           no target can serve the call, or a rule can't be evaluated
+    └── Misconfigured           no target can serve the call, a rule can't be evaluated, or the step itself is broken
 
 The original exception is the `__cause__`. A cancellation is never one of these: it is raised on, unchanged.
 """
@@ -111,7 +111,7 @@ class ValidationStuck(GateError):
 
 
 class Misconfigured(GateError):
-    """No target can serve the call, or a rule can't be evaluated."""
+    """No target can serve the call, a rule can't be evaluated, or a function of the step raised."""
 
 
 CATEGORIES: dict[str, type[GateError]] = {

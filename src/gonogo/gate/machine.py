@@ -327,7 +327,10 @@ def _cancelled(turn: Turn, event: e.Cancelled) -> None:
     state = turn.state
     _breaker(turn, event.change)
     state.used = state.used + event.usage
-    going.end(turn, "cancelled", kind="cancelled")
+    if event.broken is None:
+        going.end(turn, "cancelled", kind="cancelled")
+    else:
+        going.end(turn, "failed", kind="step-error", category="misconfigured")
 
 
 def _breaker(turn: Turn, change: Any) -> None:

@@ -16,14 +16,14 @@ import anyio
 
 from gonogo.gate import commands as c
 from gonogo.gate import events as e
-from gonogo.gate.calling import fallback
+from gonogo.gate.calling import broken_in, fallback
 from gonogo.gate.calls import CLOSE_S_MAX, Call, priced
 from gonogo.gate.clock import Alarm
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.pieces import Pieces
 from gonogo.gate.record import CallRecord
 from gonogo.gate.signals import Classification, Signal, classify
-from gonogo.gate.step import Answer, StreamReset
+from gonogo.gate.step import Answer, Chunk, StreamReset, plain_chunk
 
 _SHOWN_AT_ONCE = frozenset({"pass-through", "restart", "continue"})
 _NOTHING = object()
@@ -44,6 +44,7 @@ class GateStream(AsyncIterator[Any]):
         self._alarm: Alarm | None = None
         self._command: c.StartAttempt | None = None
         self._pieces = Pieces()
+        self._plain = call.step.chunk is plain_chunk
         self._shows = False
         self._begun = False
         self._last = False
@@ -84,9 +85,9 @@ class GateStream(AsyncIterator[Any]):
                     await self._go_on()
         except StopAsyncIteration:
             raise
-        except BaseException:
+        except BaseException as error:
             self._over = True
-            await self._abandon()
+            await self._abandon(broken_in(error))
             raise
         piece, content = self._ready.popleft()
         if content:
@@ -98,9 +99,11 @@ class GateStream(AsyncIterator[Any]):
         if self._over and self._source is None and self.record.outcome is not None:
             return
         self._over = True
-        if self._source is not None and self._pieces.complete:
-            await self._ended_early()
-        await self._abandon()
+        try:
+            if self._source is not None and self._pieces.complete:
+                await self._ended_early()
+        finally:
+            await self._abandon()
 
     def __del__(self) -> None:
         if self._begun and not self._over and self.record.outcome is None:
@@ -185,7 +188,7 @@ class GateStream(AsyncIterator[Any]):
         if raw is _NOTHING:
             await self._late(in_the_gap=gap_s < left_s)
             return
-        chunk = call.step.chunk(raw)
+        chunk = raw if self._plain and type(raw) is Chunk else call.asked("chunk", call.step.chunk, raw)
         if chunk.error is not None:
             await self._told_of(chunk.error)
             return
@@ -272,12 +275,12 @@ class GateStream(AsyncIterator[Any]):
         call, pieces = self._call, self._pieces
         now = call.gate.clock.now()
         text = pieces.text()
-        continuable = call.step.continuable
+        goes_on = call.step.continuable
         event = e.Answered(
             now, failure, priced(pieces.usage, call.state.target), "done",
             pieces.delivered or any(content for _, content in self._ready), pieces.characters, pieces.count,
             pieces.digest(), wrong, call.view(text) if failure is None else None, pieces.integrity(),
-            bool(continuable is not None and failure is not None and not pieces.tool and continuable(text)),
+            bool(goes_on and failure is not None and not pieces.tool and call.asked("continuable", goes_on, text)),
         )  # fmt: skip
         if failure is not None:
             self._earlier = text if event.delivered else ""
@@ -310,10 +313,10 @@ class GateStream(AsyncIterator[Any]):
         await self._answered(None, None)
         self._commands = []
 
-    async def _abandon(self) -> None:
+    async def _abandon(self, broken: str | None = None) -> None:
         """Nobody wants the rest."""
         await self._close()
-        await self._call.cancelled(priced(self._pieces.usage, self._call.state.target))
+        await self._call.cancelled(priced(self._pieces.usage, self._call.state.target), broken)
 
     async def _close(self) -> None:
         """Close the far side, whatever is cancelled around us, and don't wait long for it."""
