@@ -88,8 +88,11 @@ def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = 
         engine.close()
 
 
-async def follow(run_id: str, options: Options, seen: int = -1) -> State:
-    """Tell the sinks of each record, until the run is over or only waits. Raises JournalError."""
+async def follow(run_id: str, options: Options, known: int = -1) -> State:
+    """Tell the sinks of each record, until one behind record `known` leaves the run over or waiting.
+
+    Raises JournalError.
+    """
     from gonogo.journal.restoring import Follower
 
     runs, follower = shared(options), None
@@ -99,22 +102,17 @@ async def follow(run_id: str, options: Options, seen: int = -1) -> State:
                 follower = Follower(record)
             else:
                 follower.follow([record])
-            if record.seq > seen:
-                _tell(record, options)
-        if follower is not None and follower.state.finished is not None and not follower.state.calls:
+            for sink in options.sinks:
+                sink(record)
+        if follower is not None and follower.seq > known and follower.state.finished is not None:
             return follower.state
         await asyncio.sleep(LOOK_S)
 
 
-def _tell(record: Any, options: Options) -> None:
-    for sink in options.sinks:
-        sink(record)
-
-
-def followed(run_id: str, options: Options, seen: int = -1) -> State:
+def followed(run_id: str, options: Options, known: int = -1) -> State:
     """As `follow`, blocking. Raises Interrupted on Ctrl-C, which leaves the run to its workers."""
     try:
-        return asyncio.run(follow(run_id, options, seen))
+        return asyncio.run(follow(run_id, options, known))
     except KeyboardInterrupt:
         raise Interrupted(
             f"run {run_id} goes on with its workers",

@@ -24,6 +24,7 @@ _CODES = MappingProxyType(
         errors.ConfigError: "config",
         errors.JournalError: "journal",
         errors.RunLocked: "locked",
+        errors.EngineError: "engine",
         errors.SandboxError: "sandbox",
         errors.Interrupted: "interrupted",
     }

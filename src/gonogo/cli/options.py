@@ -76,6 +76,26 @@ event_options: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+def engine(function: F) -> F:
+    """`--engine`, and where it is: `--url`, `--queue`."""
+    names = click.option(
+        "--engine", type=click.Choice(("dbos", "temporal")), metavar="NAME", help="dbos or temporal."
+    )
+    url = click.option("--url", default="", metavar="HOST:PORT", help="Where the Temporal server is.")
+    queue = click.option("--queue", default="gonogo", metavar="NAME", help="Temporal's task queue; gonogo.")
+    return names(url(queue(function)))
+
+
+def seconds(text: str, option: str) -> float:
+    """A duration like 30s, 10m, 1h. Raises UsageError."""
+    from gonogo.config.schema.base import limit_s
+
+    try:
+        return float(limit_s(text))
+    except ValueError as problem:
+        raise UsageError(f"{option}: {problem}") from problem
+
+
 def format_option(*names: str) -> Callable[[F], F]:
     """`--format` with these values, the first if not given."""
     return click.option(

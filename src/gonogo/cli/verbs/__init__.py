@@ -18,6 +18,7 @@ VERBS = MappingProxyType(
         "resume": "Go on with a run after a crash, a failure or a hold.",
         "answer": "Answer what a run waits for, and go on.",
         "cancel": "Ask a run to stop.",
+        "worker": "Carry runs that were given to an engine (DBOS, Temporal).",
         "breakers": "List, isolate or reset the breakers of outbound calls.",
         "schema": "Print the JSON schema of workflow files, for editors.",
         "providers": "List the step types and their keys.",

@@ -29,6 +29,7 @@ def COMMAND(session: Session, /, run: str, runs_dir: Path, **given: Any) -> int:
     RUN is an id, the beginning of one, or last. What is done stays done; a run that is over stays as it is.
     """
     from gonogo.app import resume_run
+    from gonogo.cli.carried import carried_on
     from gonogo.cli.running import find, hosted, over_already, print_report
 
     env = options.pairs(given["env"], "--env")
@@ -36,6 +37,8 @@ def COMMAND(session: Session, /, run: str, runs_dir: Path, **given: Any) -> int:
     run_id = find(session, runs_dir, run)
     if (over := over_already(session, runs_dir, run_id, unless_cancelled=True)) is not None:
         return int(over.exit_code)
+    if (code := carried_on(session, runs_dir, run_id)) is not None:
+        return code
     result = hosted(
         session, runs_dir, lambda chosen: resume_run(run_id, chosen), env=env, message=given["message"]
     )

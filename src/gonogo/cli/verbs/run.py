@@ -46,6 +46,8 @@ _JSON_TYPES = frozenset({"integer", "number", "boolean", "array", "object", "nul
     "-i", "--input", "inputs", multiple=True, metavar="K=V", help="Input of the workflow; repeatable."
 )
 @click.option("--message", metavar="TEXT", help="Answers the first question a step asks.")
+@options.engine
+@click.option("--detach", is_flag=True, help="With --engine: hand the run over, and don't follow it.")
 @options.reports
 @options.verbose
 @options.quiet
@@ -70,6 +72,8 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
         tell_warnings(session, loaded.problems)
         detected = for_plan(detecting.result(), asked, (step.renderer for step in loaded.plan.steps.values()))
         start = _start(session, loaded, detected, given)
+        if given["engine"] is not None:
+            return _carried(session, _changed(loaded, given), start, given, detected.notes)
         result = _run(session, _changed(loaded, given), start, ahead, given)
     return print_report(session, given["runs_dir"], result.run_id, (*detected.notes, *result.notes), result)
 
@@ -89,6 +93,21 @@ def _run(session: Session, loaded: Loaded, start: Start, ahead: Ahead, given: di
     )
     assert result is not None
     return result
+
+
+def _carried(
+    session: Session, loaded: Loaded, start: Start, given: dict[str, Any], notes: tuple[str, ...]
+) -> int:
+    """Have an engine's workers run it; follow it unless that isn't wanted."""
+    from gonogo.app import Options
+    from gonogo.app.engines import Carrier, submit_run
+    from gonogo.cli.carried import followed
+
+    carrier = Carrier(given["engine"], given["url"], given["queue"])
+    place = Options(runs=given["runs_dir"], env=options.pairs(given["env"], "--env"))
+    run_id = submit_run(loaded.plan, start, place, carrier)
+    session.output.say(f"run {run_id} is with {carrier.name}")
+    return 0 if given["detach"] else followed(session, given["runs_dir"], run_id, notes)
 
 
 def _start(session: Session, loaded: Loaded, detected: Detected, given: dict[str, Any]) -> Start:

@@ -11,6 +11,7 @@ A lost session of one's own means that others may have taken over already: the w
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.engines.dbos import names
 
 PERIOD_S = 0.5
-FROZEN_S = 3.0
+FROZEN_S = 3.5
 """A row this old belongs to a worker that stands still, or whose machine is gone without a word."""
 EXIT_FENCED = 75
 """Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
@@ -36,6 +37,8 @@ create table if not exists gonogo_takeovers
     (workflow text primary key, times int not null default 1);
 """
 _SETUP_LOCK = 0x676F6E6F676F0001
+
+log = logging.getLogger("gonogo.worker")
 
 Aside = Callable[[str, "int | None", int], None]
 
@@ -137,7 +140,13 @@ class Watch:
                 for worker in self._lease.dead():
                     self._take_over(worker)
                     self._lease.forget(worker)
-            except psycopg.OperationalError:
+            except psycopg.OperationalError as problem:
+                reason = str(problem).partition("\n")[0]
+                log.critical(
+                    "%s lost its session, so others may have its work: it ends (%s)",
+                    self._lease.worker,
+                    reason,
+                )
                 os._exit(EXIT_FENCED)  # whatever this process still does could be done twice
 
     def _take_over(self, worker: str) -> None:
