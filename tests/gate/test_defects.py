@@ -351,6 +351,7 @@ def test_E19_a_function_of_the_step_that_breaks_is_an_error_that_names_it(hook: 
         assert error.kind == "schema-stuck-loop"
         return
     assert type(error) is Misconfigured
+    assert error.fault("x/gate").fault_class == "bug"
     assert (error.kind, error.label) == ("step-error", hook)
     assert isinstance(error.__cause__, KeyError)
     assert len(there.calls) <= 1

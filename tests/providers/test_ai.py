@@ -510,3 +510,15 @@ def test_a_tool_may_not_be_called_like_the_answer() -> None:
     tools = {"final_answer": {"description": "d", "script": "1"}}
     with pytest.raises(ValidationError, match="choose another"):
         PROVIDER.checked(mock("x", tools=tools))
+
+
+def test_a_bug_of_the_step_type_is_told_as_one(do: Do, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law 4: the gate's typed error doesn't make a logical failure of it."""
+    from gonogo.providers.ai.talk import Talk
+
+    def broken(self: Talk, given: Any) -> Any:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(Talk, "_usage", broken)
+    outcome = failed(do("ai", mock("hello")))
+    assert (outcome.fault.kind, outcome.fault.fault_class) == ("ai.step_error", "bug")

@@ -77,6 +77,8 @@ class GateError(GonogoError):
         )
         if isinstance(self, CircuitOpen | DeadlineExceeded | Exhausted):
             fault_class = "transient"
+        elif isinstance(self, Misconfigured) and self.kind == "step-error":
+            fault_class = "bug"
         return Fault(
             f"gate.{self.kind}", fault_class, rule_id, self.message, retry_after_s=self.retry_after_s
         )

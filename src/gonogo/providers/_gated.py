@@ -7,7 +7,7 @@ from typing import Any
 
 from gonogo.core.faults import Fault, FaultClass
 from gonogo.gate.decisions import TargetSkipped
-from gonogo.gate.failures import CircuitOpen, DeadlineExceeded, Exhausted, GateError
+from gonogo.gate.failures import CircuitOpen, DeadlineExceeded, Exhausted, GateError, Misconfigured
 from gonogo.gate.record import CallRecord
 from gonogo.gate.summary import ATTEMPTS_MAX, SENTENCES_MAX, summary, usage
 from gonogo.provider import Call, Effect, Failed
@@ -64,7 +64,12 @@ def meta_of_error(error: GateError) -> dict[str, Any]:
 
 
 def fault_class(error: GateError) -> FaultClass:
-    """Transient when another attempt of the step could help: it failed in passing, or out of time or by a breaker."""
+    """Transient when another attempt of the step could help: it failed in passing, or out of time or by a breaker.
+
+    What a step type's own function broke is a bug of it (law 4).
+    """
+    if isinstance(error, Misconfigured) and error.kind == "step-error":
+        return "bug"
     if isinstance(error, CircuitOpen | DeadlineExceeded):
         return "transient"
     last = error.attempts[-1].failure if error.attempts else None
