@@ -43,7 +43,7 @@ def test_run_has_the_options_of_the_contract_and_no_others() -> None:
     assert {name for name in names if not name.startswith("--")} == {"-s", "-j", "-e", "-i", "-o", "-v", "-q"}
     assert {name[2:] for name in names if name.startswith("--")} == set(
         """
-        step event payload base tags exclude-tags max-parallelism fail-fast safe-mode safety seed runs-dir durability
-        env input message format out verbose quiet no-color
+        step event payload base tags exclude-tags max-parallelism fail-fast safe-mode safety seed runs-dir store
+        durability env input message format out verbose quiet no-color
         """.split()
     )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gonogo.app.options import Options, Summary, runs_in
 from gonogo.core.decisions import Finished
 from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError, UsageError
+from gonogo.journal.postgres.address import Address
 from gonogo.journal.records import Record
 from gonogo.journal.store import Runs, Sums
 
@@ -77,6 +79,25 @@ def list_runs(options: Options | None = None, ids: Iterable[str] | None = None) 
     if isinstance(runs, Sums):
         return [_as_listed(told) for told in runs.summaries(ids)]
     return [_summary(runs, run_id) for run_id in ids]
+
+
+def export_run(run_id: str, folder: Path, options: Options | None = None) -> list[Path]:
+    """Write a run and those that it started as local files, each in a folder of its own; where they are.
+
+    Raises JournalError.
+    """
+    from gonogo.journal.export import export, with_children
+
+    runs = runs_in(options or Options())
+    return [export(runs, each, folder) for each in with_children(runs, run_id)]
+
+
+def about_store(options: Options) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What a Postgres of runs says of itself, and doubts about it with what to do. Raises JournalError, UsageError."""
+    runs_in(options)  # which says what is missing, if it is
+    from gonogo.journal.postgres.health import about
+
+    return about(options.runs if isinstance(options.runs, Address) else Address(str(options.runs)))
 
 
 def has_ended(run_id: str, options: Options | None = None) -> bool:

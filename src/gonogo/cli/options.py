@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from gonogo.cli.session import DEFAULT_RUNS_DIR, Session
+from gonogo.cli.session import DEFAULT_RUNS_DIR, Place, Session
 from gonogo.errors import UsageError
+from gonogo.journal.postgres.address import Address
+from gonogo.journal.redact import STORE
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -43,12 +47,17 @@ no_color: Callable[[F], F] = _flag(
 )
 quiet: Callable[[F], F] = _flag("-q", "--quiet", help_text="No progress on stderr.")
 verbose: Callable[[F], F] = _flag("-v", "--verbose", help_text="Every event as a line on stderr.")
-runs_dir: Callable[[F], F] = click.option(
+_in_folder: Callable[[F], F] = click.option(
     "--runs-dir",
     type=PATH,
     default=DEFAULT_RUNS_DIR,
     metavar="DIR",
     help=f"Where the journals are; {DEFAULT_RUNS_DIR} if not given.",
+)
+_in_postgres: Callable[[F], F] = click.option(
+    "--store",
+    metavar="URL",
+    help=f"Where the journals are instead: postgresql://…; {STORE} in the environment does the same.",
 )
 safety: Callable[[F], F] = click.option(
     "--safety",
@@ -74,6 +83,53 @@ event_options: tuple[Callable[[Any], Any], ...] = (
         help="Only this step and what it depends on; repeatable.",
     ),
 )
+
+
+def runs_dir(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--runs-dir` and `--store`, as one argument `runs_dir` that is the place chosen."""
+
+    @wraps(function)
+    def chosen(*arguments: Any, runs_dir: Path, store: str | None, **given: Any) -> Any:
+        return function(*arguments, runs_dir=_place(runs_dir, store), **given)
+
+    return _in_folder(_in_postgres(chosen))
+
+
+def store(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--store` alone, as the argument `store`, for what takes no folder."""
+
+    @wraps(function)
+    def chosen(*arguments: Any, store: str | None, **given: Any) -> Any:
+        session: Session = click.get_current_context().obj
+        url = store if store is not None else session.environment.get(STORE)
+        if not url:
+            raise UsageError(
+                "which runs? those of a store", advice=f"give --store postgresql://…, or set {STORE}"
+            )
+        return function(*arguments, store=_address(session, url), **given)
+
+    return _in_postgres(chosen)
+
+
+def _place(runs_dir: Path, store: str | None) -> Place:
+    """What was said wins over the environment. Raises UsageError."""
+    context = click.get_current_context()
+    session: Session = context.obj
+    if context.get_parameter_source("runs_dir") is ParameterSource.COMMANDLINE:
+        if store is not None:
+            raise UsageError("--runs-dir and --store exclude each other", advice="name one place")
+        return runs_dir
+    url = store if store is not None else session.environment.get(STORE)
+    if not url:
+        return runs_dir
+    return _address(session, url)
+
+
+def _address(session: Session, url: str) -> Address:
+    """Its passwords are secrets of this command."""
+    address = Address(url)
+    session.secrets |= {f"{STORE} {number}": secret for number, secret in enumerate(address.secrets)}
+    return address
 
 
 def engine(function: F) -> F:

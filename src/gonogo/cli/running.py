@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gonogo.cli.output import write_file
-from gonogo.cli.session import Session, destinations
+from gonogo.cli.session import Place, Session, destinations
+from gonogo.journal.postgres.address import Address
 
 if TYPE_CHECKING:
     from gonogo.app import Options, RunResult
@@ -20,7 +21,7 @@ SOURCE_BYTES_MAX = 2 * 1024 * 1024
 """A larger file isn't searched for comments that turn issues off."""
 
 
-def find(session: Session, runs_dir: Path, run: str) -> str:
+def find(session: Session, runs_dir: Place, run: str) -> str:
     """The id of the run that was named on the command line. Raises UsageError."""
     from gonogo.app import Options, find_run
 
@@ -29,8 +30,10 @@ def find(session: Session, runs_dir: Path, run: str) -> str:
     return run_id
 
 
-def journal_file(runs_dir: Path, run_id: str) -> Path:
+def journal_file(runs_dir: Place, run_id: str) -> Path | str:
     """Where the journal of a run is."""
+    if isinstance(runs_dir, Address):
+        return f"of run {run_id} in {runs_dir}"
     from gonogo.journal.jsonl import JOURNAL
 
     return runs_dir / run_id / JOURNAL
@@ -38,7 +41,7 @@ def journal_file(runs_dir: Path, run_id: str) -> Path:
 
 def hosted(
     session: Session,
-    runs_dir: Path,
+    runs_dir: Place,
     work: Callable[[Options], RunResult | None],
     **options: Any,
 ) -> RunResult | None:
@@ -68,7 +71,7 @@ def hosted(
 class _Journal:
     """Remembers which journal to name, should gonogo itself break."""
 
-    def __init__(self, session: Session, runs_dir: Path) -> None:
+    def __init__(self, session: Session, runs_dir: Place) -> None:
         self._session = session
         self._runs_dir = runs_dir
 
@@ -78,7 +81,7 @@ class _Journal:
 
 
 def print_report(
-    session: Session, runs_dir: Path, run_id: str, notes: Sequence[str] = (), result: RunResult | None = None
+    session: Session, runs_dir: Place, run_id: str, notes: Sequence[str] = (), result: RunResult | None = None
 ) -> int:
     """The report in every format that was asked for; the run's exit code. `result`: of a run that just ended here."""
     from gonogo.app import Options, view_run
@@ -91,7 +94,7 @@ def print_report(
 
 
 def over_already(
-    session: Session, runs_dir: Path, run_id: str, *, unless_cancelled: bool = False
+    session: Session, runs_dir: Place, run_id: str, *, unless_cancelled: bool = False
 ) -> RunView | None:
     """The run, after saying so and printing its report, if it was over before this command.
 

@@ -9,8 +9,11 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from gonogo.cli.output import Output
+from gonogo.journal.postgres.address import Address
 
 DEFAULT_RUNS_DIR = Path(".gonogo") / "runs"
+Place = Path | Address
+"""Where runs are: a folder or a Postgres."""
 
 
 class Session(Struct):
@@ -19,7 +22,7 @@ class Session(Struct):
     output: Output
     environment: Mapping[str, str]
     arguments: Sequence[str] = ()
-    journal: Path | None = None
+    journal: Path | str | None = None
     secrets: dict[str, str] = field(default_factory=dict)
 
     @staticmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gonogo.cli.session import Session, destinations
+from gonogo.cli.session import Place, Session, destinations
 from gonogo.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VALUE_CHARACTERS_MAX = 200
 
 
-def print_records(session: Session, runs_dir: Path, run_id: str) -> None:
+def print_records(session: Session, runs_dir: Place, run_id: str) -> None:
     """Every decision as a sentence, with the values it was made on."""
     from gonogo.app import Options, open_run
     from gonogo.journal.story import story
@@ -30,7 +30,7 @@ def print_records(session: Session, runs_dir: Path, run_id: str) -> None:
         _print(session, (text for line in lines for text in _told(line, session.output.style())))
 
 
-def print_fault(session: Session, runs_dir: Path, run_id: str, name: str) -> None:
+def print_fault(session: Session, runs_dir: Place, run_id: str, name: str) -> None:
     """The story of each fault that the name means: its number, its step, step@scope, or all. Raises UsageError."""
     from gonogo.app import Options, open_run
     from gonogo.journal.fault_log import lines_of
@@ -70,7 +70,7 @@ def _headed(story: FaultStory, style: Style) -> Iterator[str]:
     yield f"  {plain(sentence(story))}"
 
 
-def print_metrics(session: Session, runs_dir: Path, run_id: str) -> None:
+def print_metrics(session: Session, runs_dir: Place, run_id: str) -> None:
     """Counters and sums, to stdout or into files."""
     from gonogo.app import Options, view_run
     from gonogo.cli.output import write_file

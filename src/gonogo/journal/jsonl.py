@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["JsonlJournal", "JsonlRuns"]
 
 JOURNAL = "journal.jsonl"
+BLOBS = "blobs"
 TORN = "journal.torn"
 LOCK = "lock"
 _APPEND = os.O_RDWR | os.O_APPEND
@@ -121,7 +122,7 @@ class JsonlRuns(Runs):
 
     def blobs(self, run_id: str) -> FileBlobs:
         """The run's large values, for reading."""
-        return FileBlobs(self._home(run_id) / "blobs")
+        return FileBlobs(self._home(run_id) / BLOBS)
 
     def inbox(self, run_id: str) -> FileInbox:
         """Where to leave requests for the run. Raises JournalError when there is no such run."""
@@ -184,7 +185,7 @@ class JsonlJournal(RunJournal):
         self.path = home / JOURNAL
         self.records = []
         self.notes: tuple[str, ...] = ()
-        self.blobs = self._blobs = FileBlobs(home / "blobs")
+        self.blobs = self._blobs = FileBlobs(home / BLOBS)
         self.inbox = FileInbox(home / "inbox")
         self._descriptor = descriptor
         self._lock = lock

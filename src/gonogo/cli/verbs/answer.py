@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from gonogo.cli import options
-from gonogo.cli.session import Session, who
+from gonogo.cli.session import Place, Session, who
 from gonogo.errors import UsageError
 
 
@@ -21,7 +19,7 @@ from gonogo.errors import UsageError
 @options.quiet
 @options.no_color
 @click.pass_obj
-def COMMAND(session: Session, /, run: str, step: str, text: str, runs_dir: Path) -> int:  # noqa: N802
+def COMMAND(session: Session, /, run: str, step: str, text: str, runs_dir: Place) -> int:  # noqa: N802
     """Answer what a run waits for, and go on.
 
     STEP is a step's name, name@scope for an item of a list, or child.step for a workflow within. For a call in doubt

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gonogo.cli import options
-from gonogo.cli.session import Session, who
+from gonogo.cli.session import Place, Session, who
 from gonogo.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def COMMAND(  # noqa: N802 - what the group looks for
     key: str | None,
     reason: str,
     duration: str,
-    runs_dir: Path,
+    runs_dir: Place,
     format_name: str,
 ) -> int:
     """List the circuit breakers of outbound calls, isolate a target, or reset its breaker.
@@ -63,7 +62,7 @@ def COMMAND(  # noqa: N802 - what the group looks for
     return 0
 
 
-def _print(session: Session, runs_dir: Path, place: Any, format_name: str) -> None:
+def _print(session: Session, runs_dir: Place, place: Any, format_name: str) -> None:
     from gonogo.app import list_breakers
     from gonogo.report.formats import json_text
 

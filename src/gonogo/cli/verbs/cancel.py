@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from gonogo.cli import options
-from gonogo.cli.session import Session, who
+from gonogo.cli.session import Place, Session, who
 
 
 @click.command("cancel")
@@ -18,7 +16,7 @@ from gonogo.cli.session import Session, who
 @options.quiet
 @options.no_color
 @click.pass_obj
-def COMMAND(session: Session, /, run: str, runs_dir: Path) -> int:  # noqa: N802 - what the group looks for
+def COMMAND(session: Session, /, run: str, runs_dir: Place) -> int:  # noqa: N802 - what the group looks for
     """Ask a run to stop.
 
     RUN is an id, the beginning of one, or last. A run in another process ends within two seconds, its cleanup aside;

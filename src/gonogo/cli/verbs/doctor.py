@@ -16,8 +16,9 @@ import click
 from msgspec import Struct
 
 from gonogo.cli import options
-from gonogo.cli.session import Session
+from gonogo.cli.session import Place, Session
 from gonogo.errors import GonogoError
+from gonogo.journal.postgres.address import Address
 
 DISK_BYTES_WANTED = 200 * 1024 * 1024
 TIMEOUT_S = 10.0
@@ -39,7 +40,7 @@ class Finding(Struct, frozen=True):
 @options.no_color
 @options.format_option("table", "json")
 @click.pass_obj
-def COMMAND(session: Session, runs_dir: Path, format_name: str) -> int:  # noqa: N802 - what the group looks for
+def COMMAND(session: Session, runs_dir: Place, format_name: str) -> int:  # noqa: N802 - what the group looks for
     """Check that everything a run needs is there."""
     found = list(examine(runs_dir))
     healthy = all(one.status != "error" for one in found)
@@ -55,7 +56,7 @@ def COMMAND(session: Session, runs_dir: Path, format_name: str) -> int:  # noqa:
     return 0 if healthy else 2
 
 
-def examine(runs_dir: Path) -> Iterator[Finding]:
+def examine(runs_dir: Place) -> Iterator[Finding]:
     """Everything, in the order it is shown. A check that breaks is a finding of its own."""
     checks: tuple[tuple[str, Callable[[], Finding]], ...] = (
         ("python", _python),
@@ -63,8 +64,7 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
         ("sandbox", _sandbox),
         ("processes", _processes),
         ("git", _git),
-        ("runs folder", lambda: _runs_folder(runs_dir)),
-        ("disk", lambda: _disk(runs_dir)),
+        *_of_place(runs_dir),
         ("workflow file", _config),
         ("github token", _github_token),
     )
@@ -75,6 +75,12 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
             yield Finding(
                 name, "error", f"the check itself failed: {type(error).__name__}", "please report it"
             )
+
+
+def _of_place(place: Place) -> tuple[tuple[str, Callable[[], Finding]], ...]:
+    if isinstance(place, Path):
+        return ("runs folder", lambda: _runs_folder(place)), ("disk", lambda: _disk(place))
+    return (("store", lambda: _store(place)),)
 
 
 def _python() -> Finding:
@@ -134,6 +140,20 @@ def _git() -> Finding:
     told = reason[0].removeprefix("fatal: ") if reason else "no repository"
     advice = "start gonogo in a repository, or `files` and `pr` stay empty"
     return Finding("git", "note", f"{version}; {told}", advice)
+
+
+def _store(address: Address) -> Finding:
+    """It answers, its tables are ours to use, and it keeps what it says it keeps."""
+    from gonogo.app import Options
+    from gonogo.app.looking import about_store
+
+    try:
+        told, doubts = about_store(Options(runs=address))
+    except GonogoError as error:
+        return Finding("store", "error", error.message, error.advice)
+    if doubts:
+        return Finding("store", "warning", f"{told}; {doubts[0][0]}", doubts[0][1])
+    return Finding("store", "ok", told)
 
 
 def _runs_folder(runs_dir: Path) -> Finding:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from gonogo.cli import options
-from gonogo.cli.session import Session
+from gonogo.cli.session import Place, Session
 
 
 @click.command("resume")
@@ -23,7 +22,7 @@ from gonogo.cli.session import Session
 @options.quiet
 @options.no_color
 @click.pass_obj
-def COMMAND(session: Session, /, run: str, runs_dir: Path, **given: Any) -> int:  # noqa: N802
+def COMMAND(session: Session, /, run: str, runs_dir: Place, **given: Any) -> int:  # noqa: N802
     """Go on with a run after a crash, a failure or a hold.
 
     RUN is an id, the beginning of one, or last. What is done stays done; a run that is over stays as it is.

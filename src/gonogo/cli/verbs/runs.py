@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gonogo.cli import options
-from gonogo.cli.session import Session
+from gonogo.cli.session import Place, Session
+from gonogo.errors import UsageError
 
 if TYPE_CHECKING:
     from gonogo.app import Summary
@@ -19,18 +20,53 @@ _LOOKS = {"GO": ("passed", "green"), "NO-GO": ("failed", "red"), "HOLD": ("waiti
 
 
 @click.command("runs")
+@click.argument("action", type=click.Choice(("list", "export")), default="list")
+@click.argument("run", required=False)
 @options.runs_dir
 @click.option(
     "--limit", type=click.IntRange(1), default=50, metavar="N", help="At most so many; 50 if not given."
 )
 @click.option("--children", is_flag=True, help="Runs that other runs started, too.")
+@click.option(
+    "-o",
+    "--out",
+    "folder",
+    type=options.PATH,
+    default=Path(),
+    metavar="DIR",
+    help="Where export puts it; here if absent.",
+)
 @options.no_color
 @options.format_option("table", "json")
 @click.pass_obj
 def COMMAND(  # noqa: N802 - what the group looks for
-    session: Session, /, runs_dir: Path, limit: int, children: bool, format_name: str
+    session: Session, /, action: str, run: str | None, folder: Path, **given: Any
 ) -> int:
-    """List the runs, newest first."""
+    """List the runs, newest first; or export one.
+
+    Export writes RUN, and the runs it started, as local files in a folder DIR/RUN. Read them with: gonogo show RUN
+    --runs-dir DIR
+    """
+    if action == "list":
+        if run is not None:
+            raise UsageError(f"list takes no run, found {run!r}", advice="'gonogo show' shows one run")
+        return _list(session, **given)
+    if run is None:
+        raise UsageError("export needs a run", advice="'gonogo runs' lists the runs")
+    return _export(session, given["runs_dir"], run, folder)
+
+
+def _export(session: Session, runs_dir: Place, run: str, folder: Path) -> int:
+    from gonogo.app import Options, find_run
+    from gonogo.app.looking import export_run
+
+    place = Options(runs=runs_dir)
+    for path in export_run(find_run(run, place), folder, place):
+        session.output.say(f"wrote {path}")
+    return 0
+
+
+def _list(session: Session, runs_dir: Place, limit: int, children: bool, format_name: str) -> int:
     from gonogo.app import Options, list_runs, run_ids
     from gonogo.report.formats import json_text
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from gonogo.cli import options
-from gonogo.cli.session import Session
+from gonogo.cli.session import Place, Session
 from gonogo.errors import UsageError
 
 
@@ -26,7 +24,7 @@ from gonogo.errors import UsageError
 @options.no_color
 @click.pass_obj
 def COMMAND(  # noqa: N802 - what the group looks for
-    session: Session, /, run: str, runs_dir: Path, records: bool, explain: str | None, metrics: bool
+    session: Session, /, run: str, runs_dir: Place, records: bool, explain: str | None, metrics: bool
 ) -> int:
     """Show one run: steps, reasons, issues, what it waits for.
 

@@ -217,6 +217,12 @@ class PostgresRuns(SharedRuns):
         if self._breakers is not None:
             self._breakers.close()
 
+    def __enter__(self) -> PostgresRuns:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _named(self, run_id: str) -> str:
         """What messages call the journal."""
         return f"run {run_id} in {self.address}"

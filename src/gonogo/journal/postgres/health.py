@@ -1,0 +1,34 @@
+"""Whether a Postgres is fit to keep runs: for a person who asks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gonogo.journal.postgres.link import Link
+
+if TYPE_CHECKING:
+    from gonogo.journal.postgres.address import Address
+
+__all__ = ["about"]
+
+_QUERY = """
+    select current_setting('server_version'), (select count(*) from gonogo_runs), current_setting('fsync') = 'on',
+           current_setting('full_page_writes') = 'on', pg_is_in_recovery()
+"""
+
+
+def about(address: Address) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What it is, and doubts about it, each with what to do. Raises JournalError."""
+    link = Link(address, patience_s=0.0)
+    try:
+        row = link.do("ask the store", lambda connection: connection.execute(_QUERY).fetchone())
+    finally:
+        link.drop()
+    assert row is not None
+    version, runs, syncs, whole, standby = row
+    doubts = []
+    if standby:
+        doubts.append(("it is a standby, which takes no runs", "name the primary in --store"))
+    if not syncs or not whole:
+        doubts.append(("it may lose what it said it kept", "set fsync and full_page_writes to on"))
+    return f"{address}: Postgres {version}, {runs} runs", tuple(doubts)
