@@ -59,7 +59,8 @@ class Call(Struct, frozen=True):
     take, None for no limit; `key` the idempotency key; `names` what an expression of this step would see.
     `templated` names the config fields whose texts held template tags, so their values may come from data;
     None means nobody looked, which counts as all. `schema`: the step's JSON Schema, which the host holds the output to.
-    `depends_on` names the steps that this one waits for, in its own order.
+    `depends_on` names the steps that this one waits for, in its own order. `effects`: what the step does outside, by
+    its own word or its type's.
     """
 
     step: str
@@ -76,6 +77,7 @@ class Call(Struct, frozen=True):
     templated: frozenset[str] | None = None
     schema: Any = None
     depends_on: tuple[str, ...] = ()
+    effects: Effects = "mutates"
 
     def from_data(self, *fields: str) -> bool:
         """True when a value of one of these config fields may come from data (law 6: deny when unknown)."""
@@ -221,7 +223,8 @@ class Provider(Struct, frozen=True):
     host only backs it up. `inline`: `run` waits for nothing but `context.evaluate`, so that no task is needed for it.
     `gated`: it calls out through `context.gate`, so that a step's `reliability` has a meaning.
     `local_only`: it needs the process that runs the workflow (a child run, the person at hand), so no other worker
-    performs it. `needs_names`: False when `call.names` is never read, so that the host need not build it.
+    performs it. `needs_names`: False when `call.names` is never read, so that the host need not build it. `needs`:
+    Python modules that gonogo doesn't bring, each with what installs it; where one is missing, files are refused.
     """
 
     name: str
@@ -241,6 +244,7 @@ class Provider(Struct, frozen=True):
     inline: bool = False
     gated: bool = False
     local_only: bool = False
+    needs: Mapping[str, str] = field(default_factory=dict)
     summary: str = ""
 
     def checked(self, config: Mapping[str, Any]) -> Any:

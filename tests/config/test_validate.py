@@ -66,9 +66,18 @@ def test_CLI_1_an_unknown_type_is_refused(refuse: Any) -> None:
 
 def test_a_type_of_a_later_version_is_not_called_unknown(refuse: Any) -> None:
     """The table knows what is planned."""
-    assert (
-        "isn't available" in one(refuse(f"{HEAD}  a: {{type: mcp, prompt: x}}\n"), "type.unavailable").message
-    )
+    problem = one(refuse(f"{HEAD}  a: {{type: claude-code, prompt: x}}\n"), "type.unavailable")
+    assert "isn't available" in problem.message
+
+
+def test_a_type_that_needs_what_is_not_installed_says_how_to_install_it(
+    refuse: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the file is read, not when the step is called."""
+    monkeypatch.setattr("gonogo.config.drafts.find_spec", lambda name: None)
+    problem = one(refuse(f"{HEAD}  a: {{type: mcp, command: x, method: y}}\n"), "type.not_installed")
+    assert problem.message == "a step of type mcp needs the package 'mcp', which isn't installed"
+    assert problem.suggestion == "pip install 'gonogo[mcp]'"
 
 
 def test_a_step_without_a_type_gets_a_guess(refuse: Any) -> None:

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from msgspec import Struct, ValidationError
 from pytest_httpserver import HTTPServer
+from tests.servers.mcp_servers import plain
 from werkzeug import Request, Response
 
 from gonogo.provider import (
@@ -80,6 +81,7 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "workflow": {"workflow": "w"},
     "ai": {"provider": "openai", "model": "m", "url": "SERVER", "prompt": "hi"},
     "github": {"op": "pr.get", "repo": "o/r", "number": 1, "token": "t", "api_url": "SERVER"},
+    "mcp": {**plain("plain"), "method": "echo", "methodArgs": {"a": 1}},
     "echo": {"text": "hi"},
 }
 SLOW: Mapping[str, Mapping[str, Any]] = {
@@ -88,6 +90,7 @@ SLOW: Mapping[str, Mapping[str, Any]] = {
     "http": {"url": "SERVER/slow", "body": ""},
     "ai": {"provider": "openai", "model": "m", "url": "SERVER/slow", "prompt": "hi", "stream": True},
     "github": {"op": "pr.get", "repo": "o/r", "number": 1, "token": "t", "api_url": "SERVER/slow"},
+    "mcp": {**plain("stays", "37.44"), "method": "echo"},
 }
 
 
@@ -294,6 +297,7 @@ FAILING: Mapping[str, Mapping[str, Any]] = {
     "workflow": {"workflow": "w"},
     "ai": {"provider": "anthropic", "model": "m", "url": "http://127.0.0.1:1", "prompt": "hi"},
     "github": {"op": "pr.get", "repo": "o/r", "number": 1, "token": "t", "api_url": "http://127.0.0.1:1"},
+    "mcp": {"url": "http://127.0.0.1:1/mcp", "method": "echo"},
 }
 
 

@@ -16,6 +16,8 @@ CLIENTS = frozenset(
     """
     httpx2 httpx httpcore httpcore2 http.client http.server urllib.request urllib3 requests aiohttp socket ssl ftplib
     smtplib poplib imaplib telnetlib xmlrpc websockets h11 h2 anthropic openai github pycurl socketserver
+    mcp.client.streamable_http mcp.client.sse mcp.client.websocket mcp.client.client mcp.client.stdio mcp.server
+    mcp.client.auth mcp.client.session_group mcp.shared._httpx_utils starlette uvicorn
     """.split()
 )
 """What could open a connection, or serve one."""
@@ -23,6 +25,7 @@ OPENERS = frozenset(
     """
     open_connection open_unix_connection create_connection connect_tcp connect_unix connect_tcp_with_tls urlopen
     urlretrieve create_connected_udp_socket create_udp_socket sock_connect
+    streamable_http_client sse_client create_mcp_http_client stdio_client
     """.split()
 )
 LOOKS_UP = {"providers/_addresses.py": {"socket"}}
@@ -89,6 +92,8 @@ def test_the_lookup_uses_no_more_of_sockets_than_a_constant() -> None:
         "import anyio\nanyio.connect_tcp('x', 1)",
         "__import__('httpx2')",
         "import socket as s",
+        "from mcp.client.streamable_http import streamable_http_client",
+        "from mcp.client import Client, sse\nsse.sse_client('x')",
     ],
 )
 def test_the_check_sees_a_way_out(source: str) -> None:

@@ -16,6 +16,9 @@ RESERVED_TAGS = ("external", "internal", "critical", "info")
 CRITICAL = frozenset(("external", "internal", "policy"))
 _NEEDS_OUTPUT_CONTRACT = frozenset(("ai", "script", "command", "http", "http_client", "http_input"))
 
+_MAY_CHANGE = {"workflow": "the workflow it runs may change", "mcp": "the tool it calls may change"}
+"""Where nothing more is known."""
+
 
 def effects_of(draft: Draft) -> Effects:
     """What a call does outside: `mutates:` wins, then that a step is said to be external, then what the type says."""
@@ -94,10 +97,10 @@ def check_criticality(draft: Draft, criticality: Criticality, origin: Origin, no
     if engine.criticality is not None and engine.critical is not None:
         notes.error("key.clash", "critical and criticality say the same; keep one", (*path, "critical"))
     if origin == "inferred" and criticality == "external":
-        workflow = draft.provider.name == "workflow"
-        what = "the workflow it runs may change" if workflow else "this step changes"
+        what = _MAY_CHANGE.get(draft.provider.name, "this step changes")
         message = f"{what} the outside; the criticality was inferred as external"
-        notes.care("criticality.inferred", message, path, "write criticality: external")
+        reads = ", or mutates: false if the tool only reads" if draft.provider.name == "mcp" else ""
+        notes.care("criticality.inferred", message, path, f"write criticality: external{reads}")
     if criticality not in ("external", "internal") or origin == "inferred":
         return
     if not engine.assume and not engine.if_:

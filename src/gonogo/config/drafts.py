@@ -6,6 +6,7 @@ Which step is meant, in what order and with what effect is settled later, when a
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import msgspec
@@ -119,7 +120,9 @@ def _provider(
         notes.add_key("error", "type.missing", message, path, f"{advice}add type: {guess}")
         return None
     try:
-        return providers.get(kind)
+        provider = providers.get(kind)
+        _check_installed(provider, (*path, "type") if given is not None else path, notes)
+        return provider
     except KeyError as unknown:
         near = getattr(unknown, "nearest", None)
         if given is None:
@@ -134,6 +137,14 @@ def _provider(
             known = ", ".join(providers.names())
             notes.error("type.unknown", message, at, f"did you mean {near}?" if near else f"known: {known}")
     return None
+
+
+def _check_installed(provider: Provider, path: tuple[str, ...], notes: Collector) -> None:
+    """What the type needs beside gonogo is there; nothing is imported."""
+    for module, installs in provider.needs.items():
+        if find_spec(module) is None:
+            message = f"a step of type {provider.name} needs the package '{module}', which isn't installed"
+            notes.error("type.not_installed", message, path, installs)
 
 
 def _type_by_keys(node: Mapping) -> str | None:

@@ -130,6 +130,7 @@ class Preparation:
             card.templated,
             step.schema,
             tuple(edge.step for need in step.depends_on for edge in need.any_of),
+            step.effects,
         )
         return Prepared(call, inputs, unset, None if self._is_withheld(step) else key or None)
 

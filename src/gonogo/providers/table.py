@@ -28,10 +28,11 @@ _MODULES = MappingProxyType(
         "workflow": "gonogo.providers.workflow",
         "ai": "gonogo.providers.ai",
         "github": "gonogo.providers.github",
+        "mcp": "gonogo.providers.mcp",
     }
 )
 _ALIASES = MappingProxyType({"logger": "log", "human_input": "human-input"})
-_PLANNED = frozenset({"claude-code", "mcp", "git-checkout", "http_input", "a2a", "utcp"})
+_PLANNED = frozenset({"claude-code", "git-checkout", "http_input", "a2a", "utcp"})
 
 
 class UnknownType(KeyError):  # noqa: N818 - the name says what happened

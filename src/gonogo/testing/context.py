@@ -153,5 +153,6 @@ def call_for(
         "timeout_s": provider.default_timeout_s,
         "templated": frozenset(),
     }
-    facts.update(changes)
-    return Call(config=provider.checked(config), env=env or {}, names=names or {}, **facts)
+    checked = provider.checked(config)
+    facts = {"effects": provider.effects_of(checked), **facts, **changes}
+    return Call(config=checked, env=env or {}, names=names or {}, **facts)
