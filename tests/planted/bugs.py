@@ -64,7 +64,7 @@ BUGS = (
     Planted("no_more_time_and_calls_go_on", "spending.py", "at_once=what in STOPS_CALLS", "at_once=False", tests=("test_spending.py::test_time_that_is_up_stops_what_is_in_flight",)),
     Planted("accepted_failure_counts_as_success", "exhaustion.py", '"tolerated" if word == "accept" else "failed"', '"passed" if word == "accept" else "failed"', tests=("test_exhaustion.py::test_C_9_R11_a_person_decides",)),
     Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (174,)),
-    Planted("evaluations_lost_in_a_crash", "resuming.py", "    turn.asks.extend(state.lost_asks)\n", "", (0,)),
+    Planted("evaluations_lost_in_a_crash", "resuming.py", "    turn.asks.extend(ask for ask in state.lost_asks if state.existing(ask.step, ask.scope).asked)\n", "", (0,)),
     Planted("one_item_too_many_refused", "contracts.py", "len(result.output) > allowed", "len(result.output) >= allowed", tests=("test_contracts.py::test_C_6_too_many_items_are_a_logical_fault",)),
     Planted("skip_with_an_error_is_go", "verdict.py", 'return node.outcome == "skipped" and bool(node.issues) and', 'return node.outcome == "skipped" and not node.issues and', (0,)),
     Planted("cancel_takes_back_what_passed", "resuming.py", 'return node.outcome == "cancelled" or', 'return node.outcome in ("cancelled", "passed") or', (295,)),

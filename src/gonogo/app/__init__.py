@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gonogo.app.again import Foreseen, Wish, foresee, run_again_from, run_again_from_async
     from gonogo.app.ahead import Ahead
     from gonogo.app.breakers import isolate_breaker, list_breakers, reset_breaker
     from gonogo.app.loading import load, loads, with_limits
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from gonogo.hosts.base import RunResult
 
 __all__ = [
-    "RUNS_DIR", "Ahead", "Options", "RunResult", "Start", "Summary", "answer_run", "cancel_run", "find_run",
-    "isolate_breaker", "list_breakers", "list_runs", "load", "loads", "open_run", "reset_breaker", "resume_run",
-    "resume_run_async", "run_ids", "start_run", "start_run_async", "view_run", "with_limits",
+    "RUNS_DIR", "Ahead", "Foreseen", "Options", "RunResult", "Start", "Summary", "Wish", "answer_run", "cancel_run",
+    "find_run", "foresee", "isolate_breaker", "list_breakers", "list_runs", "load", "loads", "open_run",
+    "reset_breaker", "resume_run", "resume_run_async", "run_again_from", "run_again_from_async", "run_ids", "start_run",
+    "start_run_async", "view_run", "with_limits",
 ]  # fmt: skip
 
 _HOMES = MappingProxyType(
     {
+        "gonogo.app.again": ("Foreseen", "Wish", "foresee", "run_again_from", "run_again_from_async"),
         "gonogo.app.ahead": ("Ahead",),
         "gonogo.app.breakers": ("isolate_breaker", "list_breakers", "reset_breaker"),
         "gonogo.app.loading": ("load", "loads", "with_limits"),

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gonogo.app.collecting import seldom_collected
 from gonogo.app.options import Options, Start, runs_in
-from gonogo.app.wiring import first_record_of, redactor_for, started_by, surroundings, surroundings_of
+from gonogo.app.wiring import (
+    first_record_of,
+    plan_in,
+    redactor_for,
+    started_by,
+    surroundings,
+    surroundings_of,
+)
 from gonogo.core.plan import Plan
 from gonogo.errors import UsageError
 from gonogo.hosts.base import RunResult
@@ -82,7 +89,7 @@ async def go_on_async(
         if not due():
             journal.close()
             return None
-        around = surroundings_of(started_by(journal), runs, options)
+        around = surroundings_of(started_by(journal), runs, options, plan_in(journal.records))
     except BaseException:
         journal.close()
         raise

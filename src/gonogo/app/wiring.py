@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gonogo.app.breakers import store_opener
 from gonogo.app.options import Options, Start, store_secrets
 from gonogo.app.parts import built_in_table, new_sandbox
-from gonogo.core.events import RunStarted
+from gonogo.core.events import RerunAsked, RunStarted
 from gonogo.core.plan import Plan
 from gonogo.errors import UsageError
 from gonogo.hosts import inputs as given_inputs
@@ -20,6 +20,7 @@ from gonogo.hosts.filling import has_references, secrets_among
 from gonogo.hosts.gates import Outbound
 from gonogo.hosts.start import first_event, new_run_id
 from gonogo.journal.postgres.address import secrets_of
+from gonogo.journal.records import Record
 from gonogo.journal.redact import STORE, Redactor, secrets_in
 from gonogo.journal.store import RunJournal, Runs
 from gonogo.providers.table import UnknownType
@@ -78,15 +79,29 @@ def started_by(journal: RunJournal) -> RunStarted:
     return first
 
 
-def surroundings_of(first: RunStarted, runs: Runs, options: Options) -> Surroundings:
-    """What a run is given that was started elsewhere: variables that were given for it come from its first record."""
+def surroundings_of(
+    first: RunStarted, runs: Runs, options: Options, plan: Plan | None = None
+) -> Surroundings:
+    """What a run is given that was started elsewhere: variables that were given for it come from its first record.
+
+    `plan`: the run's own by now, where it may be another than at the start.
+    """
     names = first.context.get(OVERLAY) or ()
     kept = {name: str(first.env[name]) for name in names if name in first.env}
     secret = {name: os.environ[name] for name in names if name not in kept and name in os.environ}
     overlay = {**kept, **secret, **options.env}
     environment = {**os.environ, **overlay}
-    return surroundings(
-        runs, options, environment, overlay, redactor_for(environment, first.plan), first.plan
+    plan = plan if plan is not None else first.plan
+    return surroundings(runs, options, environment, overlay, redactor_for(environment, plan), plan)
+
+
+def plan_in(records: Sequence[Record]) -> Plan:
+    """The plan a run has by now: that of its start, or the latest that a person gave it."""
+    events = (record.event for record in reversed(records))
+    return next(
+        event.plan
+        for event in events
+        if isinstance(event, RunStarted | RerunAsked) and event.plan is not None
     )
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from gonogo.app.options import Options
-from gonogo.app.wiring import started_by, surroundings_of
+from gonogo.app.wiring import plan_in, started_by, surroundings_of
 from gonogo.core.events import RunStarted
+from gonogo.core.plan import Plan
 from gonogo.engines.base import Errand
 from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
 from gonogo.hosts.away import Spread
@@ -126,14 +127,14 @@ class Worker:
             return await run_new(first, self._runs.create(run_id), around)
         journal = self._runs.reopen(run_id)
         try:
-            around = self._around(started_by(journal))
+            around = self._around(started_by(journal), plan_in(journal.records))
         except BaseException:
             journal.close()
             raise
         return await run_again(journal, around, reopens=reopens)
 
-    def _around(self, first: RunStarted) -> Surroundings:
-        return replace(surroundings_of(first, self._runs, self._options), spread=self._spread)
+    def _around(self, first: RunStarted, plan: Plan | None = None) -> Surroundings:
+        return replace(surroundings_of(first, self._runs, self._options, plan), spread=self._spread)
 
     def _around_a_call(self, first: RunStarted) -> Surroundings:
         return surroundings_of(first, self._runs, self._options)

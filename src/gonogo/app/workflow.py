@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gonogo.app import loading, requests, running
+from gonogo.app import again, loading, requests, running
 from gonogo.app.options import RUNS_DIR, Options, Start
 from gonogo.app.parts import built_in_table
 from gonogo.core.plan import Plan
@@ -124,15 +124,31 @@ def resume(
     ask: Asker = nobody,
     sinks: tuple[Sink, ...] = (),
     step_types: Iterable[Provider] = (),
+    from_steps: Iterable[str] = (),
+    outputs: Mapping[str, Any] | None = None,
+    workflow: str | Path | Workflow | None = None,
+    by: str = "",
+    may_act_again: bool = False,
 ) -> RunResult:
     """Go on with a run after a crash, a cancel or a hold; one that is over stays as it is.
 
+    With `from_steps` (a step, or step@scope for an item of a list) these and what depends on them run again, also in a
+    run that is over; `outputs`, by step, stand in for runs; `workflow` is what the run goes on under, which must leave
+    what ran and stays as it was. `by` is who asks, for the journal. Steps behind, which nobody named, and which have
+    changed something outside, are refused unless they `may_act_again`.
+
     Raises:
         RunLocked: another process runs it.
+        UsageError: steps can't run again like this.
+        ConfigError: the changed workflow is wrong, or doesn't fit what has run.
         JournalError: there is no such run, or its journal can't be trusted.
         SandboxError, Bug: as `Workflow.run`.
     """
-    return running.resume_run(run_id, _options(runs, ask, sinks, step_types))
+    wish = _wish(from_steps, outputs, workflow, by, may_act_again=may_act_again)
+    options = _options(runs, ask, sinks, step_types, workflow)
+    if wish.asks_for_something:
+        return again.run_again_from(run_id, wish, options)
+    return running.resume_run(run_id, options)
 
 
 async def resume_async(
@@ -142,9 +158,18 @@ async def resume_async(
     ask: Asker = nobody,
     sinks: tuple[Sink, ...] = (),
     step_types: Iterable[Provider] = (),
+    from_steps: Iterable[str] = (),
+    outputs: Mapping[str, Any] | None = None,
+    workflow: str | Path | Workflow | None = None,
+    by: str = "",
+    may_act_again: bool = False,
 ) -> RunResult:
     """As `resume`, in an event loop that is running."""
-    return await running.resume_run_async(run_id, _options(runs, ask, sinks, step_types))
+    wish = _wish(from_steps, outputs, workflow, by, may_act_again=may_act_again)
+    options = _options(runs, ask, sinks, step_types, workflow)
+    if wish.asks_for_something:
+        return await again.run_again_from_async(run_id, wish, options)
+    return await running.resume_run_async(run_id, options)
 
 
 def answer(
@@ -223,7 +248,27 @@ def read(run_id: str, *, runs: str | Path | Runs = RUNS_DIR) -> RunView:
     return view_run(run_id, Options(runs=runs))[0]
 
 
+def _wish(
+    steps: Iterable[str],
+    outputs: Mapping[str, Any] | None,
+    workflow: str | Path | Workflow | None,
+    by: str,
+    *,
+    may_act_again: bool,
+) -> again.Wish:
+    if isinstance(steps, str):
+        raise UsageError("from_steps is a list of steps, not a text", advice=f"write it as [{steps!r}]")
+    plan = workflow.plan if isinstance(workflow, Workflow) else workflow
+    return again.Wish(tuple(steps), dict(outputs or {}), plan, by, may_act_again)
+
+
 def _options(
-    runs: str | Path | Runs, ask: Asker, sinks: tuple[Sink, ...], step_types: Iterable[Provider]
+    runs: str | Path | Runs,
+    ask: Asker,
+    sinks: tuple[Sink, ...],
+    step_types: Iterable[Provider],
+    workflow: str | Path | Workflow | None = None,
 ) -> Options:
-    return Options(runs=runs, ask=ask, sinks=sinks, table=built_in_table(step_types))
+    """A workflow that was loaded with step types of its own runs with them."""
+    own = workflow.table if isinstance(workflow, Workflow) else None
+    return Options(runs=runs, ask=ask, sinks=sinks, table=own or built_in_table(step_types))

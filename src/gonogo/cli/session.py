@@ -46,6 +46,15 @@ def who() -> str:
         return ""
 
 
+def asker(environment: Mapping[str, str]) -> str:
+    """Who asks for a change of a run: on GitHub the person whose doing the workflow is, else user@host."""
+    if environment.get("GITHUB_ACTIONS") == "true" and environment.get("GITHUB_ACTOR"):
+        return environment["GITHUB_ACTOR"]
+    import socket
+
+    return f"{who()}@{socket.gethostname()}"
+
+
 def destinations(arguments: Sequence[str]) -> list[tuple[str, str | None]]:
     """Each `--format` with the `--out` that belongs to it: the next one before another `--format`.
 

@@ -11,13 +11,14 @@ from gonogo.core import events as e
 from gonogo.core.commands import Ask
 from gonogo.core.memory import apply_operation
 from gonogo.core.replays import keep
+from gonogo.core.revising import take_plan
 from gonogo.core.state import Node, Spent, State
 from gonogo.expressions.results import MemoryOp, Value
 
 
 def absorb(state: State, event: e.AnyEvent) -> None:
     """Take in the facts of an event, before anything is decided about them."""
-    if type(event) is e.Resumed:
+    if type(event) in (e.Resumed, e.RerunAsked):
         # The time between a host's death and the resume isn't spent.
         state.spent.time_s += state.at - state.active_since if state.budget_timer is not None else 0.0
         state.active_since = max(event.at, state.at)
@@ -120,12 +121,20 @@ def _fired(state: State, event: e.TimerFired) -> None:
     _, state.fired = state.timers.pop(event.timer, (0.0, None))
 
 
-def _resumed(state: State, event: e.Resumed) -> None:
+def _resumed(state: State, event: e.Resumed | e.RerunAsked) -> None:
     """Evaluations in flight are asked again: they are pure. Calls are not: a CallLost for each will follow."""
     state.lost_asks = tuple(
         ask for batch, asks in state.batches.items() for ask in asks if _still_waits(state, ask, batch)
     )
     state.batches.clear()
+
+
+def _rerun_asked(state: State, event: e.RerunAsked) -> None:
+    _resumed(state, event)
+    state.plan_before = None
+    if event.plan is not None:
+        state.plan_before = state.graph.plan
+        take_plan(state, event.plan)
 
 
 def _still_waits(state: State, ask: Ask, batch: int) -> bool:
@@ -147,4 +156,5 @@ _ABSORB: dict[type, Callable[[State, Any], None]] = {
     e.TimerFired: _fired,
     e.CancelAsked: _cancel,
     e.Resumed: _resumed,
+    e.RerunAsked: _rerun_asked,
 }

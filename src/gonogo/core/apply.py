@@ -34,6 +34,7 @@ from gonogo.core.changes import (
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.fault_deltas import FAULT_DELTAS, changes_nothing
 from gonogo.core.graph import Graph
+from gonogo.core.rerun_deltas import RERUN_DELTAS
 from gonogo.core.state import Fan, Init, Node, State
 from gonogo.errors import Bug
 
@@ -394,5 +395,6 @@ DELTAS: dict[type, Callable[[State, Any], Node | None]] = {
     d.Reopened: _reopened,
     d.Finished: _finished,
     **FAULT_DELTAS,
+    **RERUN_DELTAS,
 }
 """What each kind of decision changes; gives the node it was about, where it changed one."""

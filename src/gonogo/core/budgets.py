@@ -55,10 +55,11 @@ def _loops_refused(
 def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Refused | None:
     """No when the step has run `max_runs` times in this scope; 0 or less means no limit (spec C.12 R6).
 
-    What undoes others has its own reserve: a run for each of them.
+    What undoes others has its own reserve: a run for each of them. A person who has a step run again begins anew.
     """
     allowed = step.max_runs if step.max_runs is not None else state.graph.plan.limits.max_runs
     used = node.execution if node is not None else state.runs_before(step.name, scope)
+    used -= state.counted_from.get((step.name, scope), 0)
     begun = node is not None and (node.retrying or (node.init is not None and node.init.numbered))
     if allowed <= 0 or used < allowed or begun or is_undoing(state, step.name):
         return None

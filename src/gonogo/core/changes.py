@@ -8,6 +8,7 @@ from __future__ import annotations
 from gonogo.core import lifecycle as life
 from gonogo.core.decisions import Expanded, FaultEvent
 from gonogo.core.items import items_of
+from gonogo.core.scope import within
 from gonogo.core.state import Fan, Node, OpenFault, State, Undoable
 from gonogo.errors import Bug
 
@@ -170,14 +171,27 @@ def _items_prefix(scope: str, parent: str) -> str:
 
 
 def forget_dropped(state: State, decision: Expanded) -> None:
-    """Items of an older execution of the parent never come again."""
+    """Items of an older execution of the parent never come again, but where a route still runs something in one."""
     dropped = state.dropped.get(decision.step)
     if not dropped:
         return
     items = _items_prefix(decision.scope, decision.parent)
     same = f"{items}{decision.execution}["
+    entered = {scope for scopes in state.foreign.values() for scope in scopes}
     for scope in [scope for scope in dropped if scope.startswith(items) and not scope.startswith(same)]:
-        del dropped[scope]
+        if not any(within(scope, other) for other in entered):
+            del dropped[scope]
+
+
+def forget_node(state: State, node: Node) -> None:
+    """A step waits for a route again, as if it had never run here; only how often it did is kept."""
+    drop_items(state, node)
+    forget_waits(state, node)
+    del state.nodes[node.step][node.scope]
+    state.critical_failures.pop((node.step, node.scope), None)
+    state.open_nodes -= not node.complete
+    if node.execution:
+        state.dropped.setdefault(node.step, {})[node.scope] = node.execution
 
 
 def set_timer(state: State, node: Node | None, timer: int, due_s: float) -> None:

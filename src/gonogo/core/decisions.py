@@ -31,6 +31,7 @@ from gonogo.core.fault_decisions import (
 )
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Target
+from gonogo.core.rerun_decisions import Given, Rerun
 
 
 class Planned(Decision, frozen=True, tag="planned"):
@@ -335,11 +336,12 @@ AnyDecision = (
     | Completed | Settled | Expanded | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged
     | Remediating | Routing | Superseded | Held | Doubted | Answered | Chosen | TimeLimited | Undone | TimerCleared
     | CallStopping | Stopping | Reopened | Finished | Voted | NotTaken | Reminded | HandedOver | WaitsOn
+    | Rerun | Given
 )  # fmt: skip
 __all__ = [
     "About", "Answered", "AnyDecision", "Asked", "Assuming", "CallStopping", "Chosen", "Cleared",
-    "Completed", "Decision", "Doubted", "Ended", "Expanded", "FaultEvent", "Finished", "Flagged", "HandedOver", "Held",
-    "Initialised", "Initialising", "Judged", "NotTaken", "OneShotSkip", "Planned", "Refusal", "Refused", "Remediating",
-    "Reminded", "Reopened", "Retrying", "Routed", "Routing", "Settled", "Skipped", "Started", "Stopping", "Superseded",
-    "TimeLimited", "TimedOut", "TimerCleared", "Undone", "Voted", "Wait", "WaitsOn",
+    "Completed", "Decision", "Doubted", "Ended", "Expanded", "FaultEvent", "Finished", "Flagged", "Given", "HandedOver",
+    "Held", "Initialised", "Initialising", "Judged", "NotTaken", "OneShotSkip", "Planned", "Refusal", "Refused",
+    "Remediating", "Reminded", "Reopened", "Rerun", "Retrying", "Routed", "Routing", "Settled", "Skipped", "Started",
+    "Stopping", "Superseded", "TimeLimited", "TimedOut", "TimerCleared", "Undone", "Voted", "Wait", "WaitsOn",
 ]  # fmt: skip

@@ -143,6 +143,27 @@ class Resumed(Event, frozen=True, tag="resumed"):
     reopens: bool = True
 
 
+class GivenOutput(Struct, frozen=True, omit_defaults=True):
+    """What a person gives in place of a run of a step."""
+
+    step: str
+    output: Any
+    scope: str = ""
+
+
+class RerunAsked(Event, frozen=True, tag="rerun_asked"):
+    """A person wants steps to run again, or gives their outputs, and a host goes on with the run for it (as `Resumed`).
+
+    `steps`: step and scope pairs, which run again with what depends on them. `plan`: the workflow as it is from now on;
+    its expressions begin with those of the plan before (`revising.renumbered`), so that older records keep their sense.
+    """
+
+    by: str = ""
+    steps: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[GivenOutput, ...] = ()
+    plan: Plan | None = None
+
+
 AnyEvent = (
     RunStarted
     | Evaluated
@@ -154,8 +175,9 @@ AnyEvent = (
     | AnswerGiven
     | CancelAsked
     | Resumed
+    | RerunAsked
 )
 __all__ = [
     "UNSET", "AnswerGiven", "AnyEvent", "CallDone", "CallFailed", "CallLost", "CallParked", "CancelAsked",
-    "Evaluated", "Event", "Resumed", "RunStarted", "TimerFired", "UnsetType",
+    "Evaluated", "Event", "GivenOutput", "RerunAsked", "Resumed", "RunStarted", "TimerFired", "UnsetType",
 ]  # fmt: skip

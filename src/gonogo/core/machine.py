@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from gonogo.core import (
+    asking_again,
     completion,
     contracts,
     fanout,
@@ -282,6 +283,10 @@ def _resumed(turn: Turn, event: e.Resumed) -> None:
     resuming.resume(turn, reopens=event.reopens)
 
 
+def _rerun_asked(turn: Turn, event: e.RerunAsked) -> None:
+    asking_again.rerun(turn, event)
+
+
 _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     e.RunStarted: _run_started,
     e.Evaluated: _evaluated,
@@ -293,4 +298,5 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     e.AnswerGiven: _answer_given,
     e.CancelAsked: _cancel_asked,
     e.Resumed: _resumed,
+    e.RerunAsked: _rerun_asked,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 from gonogo.core.decisions import Planned, Refusal
-from gonogo.core.events import RunStarted
 from gonogo.core.faults import Issue
 from gonogo.core.graph import Graph, cycle, cycle_through_lists, edges
 from gonogo.core.plan import Need, Plan, Step
@@ -12,7 +13,16 @@ RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy",
 """Tags that say how a step is to be treated; they never leave it out (spec G34, C.15)."""
 
 
-def plan_run(graph: Graph, event: RunStarted) -> Planned | Refusal:
+class About(Protocol):
+    """What a run is about: the event that starts it, or its state later on."""
+
+    @property
+    def trigger(self) -> dict[str, Any] | None: ...
+    @property
+    def requested(self) -> tuple[str, ...]: ...
+
+
+def plan_run(graph: Graph, event: About) -> Planned | Refusal:
     """The plan decision, or the reason why nothing can run."""
     plan = graph.plan
     impossible = _impossible(graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from gonogo.core.dependencies import resolve
@@ -85,22 +86,28 @@ def members(
     if action == "goto":
         _add_dependents(state, found, event)
     for step, where in list(found):
-        _add_never_run(state, found, step, where)
+        add_never_run(state, found, step, where)
     return tuple(found)
 
 
 def _add_dependents(state: State, found: dict[tuple[str, str], None], event: str | None) -> None:
     looked_at = list(found)
     for step, scope in looked_at:
-        for name in state.graph.dependents[step]:
-            where = prefix(
-                scope, min(_shared(parents(scope), state.graph.fans[name]), state.graph.common(step, name))
-            )
-            if scope and state.node(name, scope) is not None:
-                where = scope
-            if (name, where) not in found and _takes_part(state, name, where, event):
-                found[name, where] = None
-                looked_at.append((name, where))
+        for place in dependents_of(state, step, scope):
+            if place not in found and _takes_part(state, *place, event):
+                found[place] = None
+                looked_at.append(place)
+
+
+def dependents_of(state: State, step: str, scope: str) -> Iterator[tuple[str, str]]:
+    """The steps that wait for one in a scope, each where it waits; whether they take part in the run isn't asked."""
+    for name in state.graph.dependents[step]:
+        where = prefix(
+            scope, min(_shared(parents(scope), state.graph.fans[name]), state.graph.common(step, name))
+        )
+        if scope and state.node(name, scope) is not None:
+            where = scope
+        yield name, where
 
 
 def _takes_part(state: State, name: str, scope: str, event: str | None) -> bool:
@@ -116,7 +123,8 @@ def _reacts_to(step: Step, event: str) -> bool:
     return not step.on or event in step.on
 
 
-def _add_never_run(state: State, found: dict[tuple[str, str], None], step: str, scope: str) -> None:
+def add_never_run(state: State, found: dict[tuple[str, str], None], step: str, scope: str) -> None:
+    """Take along what a step depends on and nothing has ever sent the run to (semantics.md 7)."""
     looked_at = [(step, scope)]
     for name, where in looked_at:
         for edge in edges(state.graph.steps[name]):

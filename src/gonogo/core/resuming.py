@@ -26,7 +26,7 @@ def resume(turn: Turn, *, reopens: bool) -> None:
     if reopens and stopping.is_cancelled(state):
         stopping.forget_cleanup(turn)
         _reopen(turn)
-    turn.asks.extend(state.lost_asks)
+    turn.asks.extend(ask for ask in state.lost_asks if state.existing(ask.step, ask.scope).asked)
     turn.send_asks()
     for node in list(state.all_nodes()):
         _look_again(turn, node)
@@ -111,7 +111,9 @@ def _look_again(turn: Turn, node: Node) -> None:
 def lost(turn: Turn, node: Node) -> None:
     """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6)."""
     step = turn.step(node)
-    if may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
+    if may_repeat(step) and node.requested:
+        turn.supersede(node)  # it is to run again anyhow, and what this call gave wouldn't count
+    elif may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
         stopping.end_waiting(turn, node, cancelled=True)
     elif may_repeat(step):
         scheduling.call(turn, node.site, node.scope, node, again=True)

@@ -15,7 +15,7 @@ from gonogo.core.events import CallDone, CallFailed
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.graph import Graph
 from gonogo.core.parts import Part, Site, site_at, site_of_items
-from gonogo.core.plan import Step, Target
+from gonogo.core.plan import Plan, Step, Target
 from gonogo.core.ready import ReadyQueue
 from gonogo.errors import Bug
 
@@ -214,6 +214,10 @@ class State:
         self.undone_for: int | None = None  # the fault before the first undoing; 0: there was none
         self.interrupted = False
         self.finished: Finished | None = None
+        self.plan_before: Plan | None = None  # of the revision that is just being decided about
+        self.counted_from: dict[
+            tuple[str, str], int
+        ] = {}  # executions before a person had the step run again
 
     def node(self, step: str, scope: str) -> Node | None:
         """The node of a step in exactly this scope."""

@@ -87,7 +87,7 @@ class Gates:
         self._state = state
         self._around = around
         self._evaluations = evaluations
-        self._policies: dict[str, Policy] = {}
+        self._policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
         self._purse: Purse | None = None
 
     def of(
@@ -150,11 +150,12 @@ class Gates:
         return policy
 
     def _said(self, step: str, data: Mapping[str, Any]) -> Policy:
-        if step not in self._policies:
+        known = self._policies.get(step)
+        if known is None or known[0] is not data:  # a run may go on under another plan
             from gonogo.gate.reading import policy_of
 
-            self._policies[step] = policy_of(data)
-        return self._policies[step]
+            known = self._policies[step] = (data, policy_of(data))
+        return known[1]
 
     def _evaluator(self, command: StartCall) -> Callable[[str, Mapping[str, Any]], Awaitable[Answer]]:
         """Judges a rule's text in the run's sandbox: it sees the call, then what the step's own expressions see."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
-from gonogo.core.events import CallLost, CancelAsked, Resumed, RunStarted
+from gonogo.core.events import CallLost, CancelAsked, RerunAsked, Resumed, RunStarted
 from gonogo.core.faults import Fault
 from gonogo.core.machine import begin, outstanding
 from gonogo.core.state import State
@@ -49,20 +49,26 @@ async def run_new(
 
 
 async def run_again(
-    journal: RunJournal, around: Surroundings, *, signals: bool = False, reopens: bool = True
+    journal: RunJournal,
+    around: Surroundings,
+    *,
+    signals: bool = False,
+    reopens: bool = True,
+    wish: RerunAsked | None = None,
 ) -> RunResult:
     """Go on with a run whose journal was reopened: after a crash, a cancel or a hold. A run that is over
-    stays so, and one that was cancelled stays cancelled unless it `reopens`.
+    stays so, and one that was cancelled stays cancelled unless it `reopens`; for a `wish` either goes on.
 
     Raises as `run_new`.
     """
     state = state_of(journal.records)
-    if is_over(state):
+    if wish is None and is_over(state):
         notes = journal.notes
         journal.close()
         return result_of(state, notes)
     clock = clock_after(journal.records)
-    event = Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)
+    resumed = Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)
+    event = resumed if wish is None else replace(wish, at=clock.now())
     return await _drive(state, journal, around, clock, event, signals)
 
 
@@ -77,7 +83,7 @@ async def _drive(
     journal: RunJournal,
     around: Surroundings,
     clock: RunClock,
-    event: RunStarted | Resumed,
+    event: RunStarted | Resumed | RerunAsked,
     signals: bool,
 ) -> RunResult:
     try:

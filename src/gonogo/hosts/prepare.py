@@ -81,14 +81,16 @@ class Preparation:
         self._environment = environment
         self._overlay = overlay
         self._redactor = redactor
-        self._cards: dict[str, Card] = {}
+        self._cards: dict[str, tuple[Step, Card]] = {}
         self._plain_cards: dict[tuple[str, str], Card] = {}
 
     def card(self, step: Step) -> Card:
         """The card of a step. Raises Unprepared when its type can't be used."""
-        card = self._cards.get(step.name)
-        if card is None:
-            card = self._cards[step.name] = self._new_card(step)
+        known = self._cards.get(step.name)
+        if known is not None and known[0] is step:
+            return known[1]
+        card = self._new_card(step)
+        self._cards[step.name] = (step, card)  # of this step: a run may go on under another plan
         return card
 
     def prepare(

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from gonogo.core.decisions import AnyDecision
-from gonogo.core.events import AnyEvent, Resumed, RunStarted
+from gonogo.core.events import AnyEvent, RerunAsked, Resumed, RunStarted
 from gonogo.core.machine import advance, begin
 from gonogo.core.plan import Plan
 from gonogo.core.state import State
@@ -53,7 +53,7 @@ class Difference(Struct, frozen=True, omit_defaults=True):
 def replay(records: Sequence[Record], *, plan: Plan | None = None) -> list[Difference]:
     """Every first difference between what was recorded and what is decided now; empty when all is the same.
 
-    With `plan`, the run's events meet another plan.
+    With `plan`, the run's events meet another plan, which stays when the run was given a new one later.
 
     Raises:
         JournalError: the records don't start with the start of a run.
@@ -64,7 +64,7 @@ def replay(records: Sequence[Record], *, plan: Plan | None = None) -> list[Diffe
     found: list[Difference] = []
     state: State | None = begin(first if plan is None else _with_plan(first, plan))
     for number, record in enumerate(records):
-        if isinstance(record.event, Resumed) and plan is None:
+        if isinstance(record.event, Resumed | RerunAsked) and plan is None:
             state = state_of(records[:number])
         if state is None:
             continue
@@ -80,6 +80,8 @@ def _differences(state: State, record: Record, plan: Plan | None) -> list[Differ
     event = record.event
     if plan is not None and isinstance(event, RunStarted):
         event = _with_plan(event, plan)
+    elif plan is not None and isinstance(event, RerunAsked):
+        event = msgspec.structs.replace(event, plan=None)
     try:
         decided = _as_recorded(advance(state, event).decisions)
     except Exception as error:  # noqa: BLE001 - whatever breaks while deciding is the difference

@@ -180,6 +180,12 @@ class StepView(Struct, frozen=True, eq=False):
         return [each for each in told if isinstance(each, dict)] if isinstance(told, list | tuple) else []
 
     @property
+    def set_by(self) -> str | None:
+        """Who gave its output in place of a run; None when it ran."""
+        told = self.node.meta.get("set_by") if self.node is not None and self.node.meta else None
+        return told if isinstance(told, str) else None
+
+    @property
     def content(self) -> str | None:
         """The provider's text for people."""
         return self.node.content if self.node is not None else None
@@ -207,6 +213,8 @@ class StepView(Struct, frozen=True, eq=False):
             plain["gate"] = self.gate
         if self.tool_calls:
             plain["tool_calls"] = self.tool_calls
+        if self.set_by is not None:
+            plain["set_by"] = self.set_by
         items = self.items
         if items is None:
             return plain | more

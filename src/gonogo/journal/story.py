@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from gonogo.core import decisions as d
-from gonogo.core.events import CallDone, CallFailed, RunStarted
+from gonogo.core.events import CallDone, CallFailed, RerunAsked, RunStarted
 from gonogo.core.plan import Plan
 from gonogo.journal.records import Record
 
@@ -50,6 +50,8 @@ def story(records: Iterable[Record], step: str | None = None, scope: str | None 
         event = record.event
         if isinstance(event, RunStarted):
             plan = event.plan
+        elif isinstance(event, RerunAsked):
+            plan = event.plan or plan
         elif isinstance(event, CallDone | CallFailed) and event.call in calls:
             where = calls.pop(event.call)
             if step in (None, where[0]) and scope in (None, where[1]):
@@ -110,6 +112,8 @@ def _about(decision: d.AnyDecision, step: str, scope: str | None) -> str | None:
         return decision.sentence() if waits or step in decision.because else None
     if getattr(decision, "step", None) == step and scope in (None, getattr(decision, "scope", None)):
         return decision.sentence()
+    if isinstance(decision, d.Rerun):
+        return decision.sentence() if step in {name for name, _ in decision.members} else None
     if isinstance(decision, d.Routed):
         members = {where for name, where in decision.members if name == step}
         asked = bool(members) if scope is None else scope in members

@@ -30,6 +30,8 @@ def note(step: StepView, why: Why | None) -> str:
 
 def _what(step: StepView) -> str:
     message = brief(step.fault.message, MESSAGE_MAX) if step.fault else ""
+    if step.outcome == "passed" and step.set_by is not None:
+        return f"output set by {step.set_by or 'a person'}"
     if step.outcome == "failed":
         return message or "failed"
     if step.outcome == "tolerated":

@@ -30,7 +30,7 @@ from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
 from gonogo.testing.broken import Broken
 from gonogo.testing.canonical import difference
-from gonogo.testing.gate import nearest, why_not
+from gonogo.testing.gate import ancestors, nearest, why_not
 from gonogo.testing.promises import Promises
 from gonogo.testing.scenarios import Scenario
 
@@ -53,12 +53,17 @@ class Watch:
         self.steps: dict[int, str] = {}
         self.owed: set[tuple[str, str]] = set()
         self.doubted = False
+        self.executions: dict[tuple[str, str], int] = {}
+        self.counted_from: dict[tuple[str, str], int] = {}
+        self.plan = scenario.plan
         self.promises = Promises(scenario)
 
     def restart(self, records: Sequence[Record]) -> None:
         """After a crash: forget what was not written."""
         self.shadow = fold(records) if records else None
         self.started, self.calls, self.owed = {}, {}, set()
+        self.executions, self.counted_from = {}, {}
+        self.plan = self.scenario.plan
         self.promises = Promises(self.scenario)
         self.at = records[-1].event.at if records else 0.0
         state: State | None = None
@@ -90,6 +95,8 @@ class Watch:
                 self._check_budgets(shadow, decision)
             elif isinstance(decision, d.Reopened):
                 _check_reopened(shadow, decision)
+            elif isinstance(decision, d.Rerun):
+                _check_rerun(shadow, decision)
             elif isinstance(decision, d.Routing) and decision.trigger == "on_finish":
                 _check_group(shadow, decision)
             elif isinstance(decision, d.Expanded):
@@ -122,6 +129,8 @@ class Watch:
             key = self.calls.pop(event.call, None)
             if key is not None:
                 self.started[key] = type(event).__name__
+        elif isinstance(event, e.RerunAsked) and event.plan is not None:
+            self.plan = self.promises.plan = event.plan
 
     def _note(self, decision: d.AnyDecision) -> None:
         if isinstance(decision, d.Started):
@@ -129,6 +138,11 @@ class Watch:
             self.started[key] = "running"
             self.calls[decision.call] = key
             self.steps[decision.call] = decision.step
+            self.executions[decision.step, decision.scope] = decision.execution
+        elif isinstance(decision, d.Given):
+            self.executions[decision.step, decision.scope] = decision.execution
+        elif isinstance(decision, d.Rerun):
+            self.counted_from = dict(self.executions)
         elif isinstance(decision, d.Doubted):
             self.doubted = True
 
@@ -154,7 +168,9 @@ class Watch:
 
     def _check_effects(self) -> None:
         for intent, count in self.outside.acted.items():
-            step = self.scenario.plan.steps[intent.rsplit("/", 2)[1]]
+            step = self.plan.steps.get(intent.rsplit("/", 2)[1])
+            if step is None:
+                continue
             if count > 1 + self.outside.allowed[intent] and step.idempotency_key is None:
                 raise Broken("effects", f"{intent} acted {count} times")
 
@@ -178,7 +194,7 @@ class Watch:
         event = record.event
         if not isinstance(event, e.CallFailed) or event.effect != "unknown" or event.call not in self.steps:
             return
-        step = self.scenario.plan.steps[self.steps[event.call]]
+        step = self.plan.steps[self.steps[event.call]]
         asked = any(isinstance(decision, d.Doubted) for decision in record.decisions)
         if step.effects == "mutates" and step.idempotency_key is None and not asked:
             raise Broken(
@@ -187,7 +203,7 @@ class Watch:
 
     def _check_budgets(self, state: State, decision: d.Started) -> None:
         """Attempts and executions are numbered, so the numbers are the count; people and undoing have their own."""
-        plan = self.scenario.plan
+        plan = self.plan
         step = plan.steps[decision.step]
         retry = step.on_fail.retry if step.on_fail is not None else None
         by_hand = self.promises.chosen.get((decision.step, decision.scope), 0)
@@ -195,7 +211,8 @@ class Watch:
             raise Broken("budget", f"attempt {decision.attempt} of {step.name}")
         if state.undoing is not None:
             return
-        if decision.execution > (step.max_runs if step.max_runs is not None else plan.limits.max_runs):
+        execution = decision.execution - self.counted_from.get((decision.step, decision.scope), 0)
+        if execution > (step.max_runs if step.max_runs is not None else plan.limits.max_runs):
             raise Broken("budget", f"execution {decision.execution} of {step.name}")
 
     def _check_loops(self, state: State) -> None:
@@ -281,6 +298,21 @@ def _check_reopened(state: State, decision: d.Reopened) -> None:
     for step, scope in decision.members:
         if state.existing(step, scope).outcome == "passed" and (step, scope) not in undone:
             raise Broken("once", f"{step} in {scope or '(run)'} passed and is taken back")
+
+
+def _check_rerun(state: State, decision: d.Rerun) -> None:
+    """Law 3: what a person has run again takes back nothing that doesn't depend on it, nor was stopped or undone."""
+    named = {*decision.asked, *decision.given}
+    fresh = {step for step, _ in (*named, *decision.unrouted, *state.undone)}
+    for step, scope in decision.members:
+        node = state.node(step, scope)
+        if node is None or (step, scope) in named or node.outcome not in ("passed", "tolerated", "failed"):
+            fresh.add(step)
+    for step, scope in decision.members:
+        if step not in fresh and not ancestors(state.graph.plan, state.graph.steps[step]) & fresh:
+            raise Broken(
+                "once", f"{step} in {scope or '(run)'} is taken back, though nothing before it runs again"
+            )
 
 
 def _check_group(state: State, decision: d.Routing) -> None:

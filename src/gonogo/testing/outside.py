@@ -10,7 +10,7 @@ from gonogo.core.commands import StartCall
 from gonogo.core.events import AnswerGiven, CallDone
 from gonogo.core.state import Node, State
 from gonogo.core.turn import intent
-from gonogo.testing.behaviours import Reply, reply_to
+from gonogo.testing.behaviours import Behaviour, Reply, reply_to
 from gonogo.testing.scenarios import Scenario
 
 PEOPLE = ("ann", "ann", "Ann", "bob", "ben", "cem", "")
@@ -36,9 +36,8 @@ class Outside:
             stub = CallDone(call=command.call, output={"safe_mode": True}, effect="none")
             return Reply(stub, False, 0.25)
         ended = command.intent in self.children_ended
-        return reply_to(
-            self.scenario.seed, self.scenario.behaviours[command.step], command, child_ended=ended
-        )
+        behaviour = self.scenario.behaviours.get(command.step, Behaviour())  # a step that came later is plain
+        return reply_to(self.scenario.seed, behaviour, command, child_ended=ended)
 
     def act(self, command: StartCall) -> None:
         """A call had its effect."""

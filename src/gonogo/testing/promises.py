@@ -51,11 +51,15 @@ class Promises:
         self.executions: dict[Done, None] = {}
         self.routed: set[str] = set()
         self.people = People(scenario.plan)
+        self.asked: set[str] = set()
 
-    def see(self, state: State, decision: d.AnyDecision) -> None:
+    def see(self, state: State, decision: d.AnyDecision) -> None:  # noqa: C901 - a table in the form of a chain
         """Judge one decision, before it is applied."""
         self.people.see(decision)
-        if isinstance(decision, d.Started):
+        if isinstance(decision, d.Rerun):
+            self.asked.update(step for step, _ in decision.asked)
+            self.routed.update(step for step, _ in decision.members)
+        elif isinstance(decision, d.Started):
             self._started(state, decision)
         elif isinstance(decision, d.Retrying):
             self._retrying(state)
@@ -103,14 +107,20 @@ class Promises:
                 raise Broken("spent", f"call {self.calls} of {allowed}: {step.name}")
         if decision.attempt == 1 and not undoing:
             self._check_suppression(state, step, decision.scope)
-        self._check_one_shot(step, decision)
+        self._check_one_shot(state, step, decision)
         if step.name in state.held_back and step.name not in self.routed:
             raise Broken("routed", f"{step.name} runs, though nothing has sent the run to it")
 
-    def _check_one_shot(self, step: Step, decision: d.Started) -> None:
+    def _check_one_shot(self, state: State, step: Step, decision: d.Started) -> None:
         self.executions[decision.step, decision.scope, decision.execution] = None
-        if "one_shot" in step.tags and decision.execution > 1:
+        if decision.execution > 1 and "one_shot" in step.tags and not self._may_run_again(state, step):
             raise Broken("one_shot", f"{step.name} runs again in {decision.scope or '(run)'}")
+
+    def _may_run_again(self, state: State, step: Step) -> bool:
+        """Somebody named it, or it undoes what was done again since."""
+        return step.name in self.asked or (
+            state.undoing is not None and self.plan.steps[state.undoing.step].compensate == step.name
+        )
 
     def _check_suppression(self, state: State, step: Step, scope: str) -> None:
         acts = step.effects == "mutates" or step.criticality == "external"
@@ -161,7 +171,7 @@ class Promises:
         step = self.plan.steps[decision.step]
         if step.compensate is None or self.safe_mode:
             return
-        if node is not None and node.fan is None:
+        if node is not None and node.fan is None and node.effect != "none":
             self.done.append((decision.step, decision.scope, node.execution))
 
     def _begin_undoing(self, decision: d.Routed) -> None:

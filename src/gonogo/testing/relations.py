@@ -126,7 +126,9 @@ def undisturbed(scenario: Scenario) -> Scenario:
     budget = msgspec.structs.replace(plan.budget, time_s=None)
     steps = {name: _without_persons(step) for name, step in plan.steps.items()}
     plan = msgspec.structs.replace(plan, steps=steps, budget=budget)
-    return replace(scenario, plan=plan, behaviours=behaviours, crashes=(), cancels=(), noise=0, goes_on=False)
+    return replace(
+        scenario, plan=plan, behaviours=behaviours, crashes=(), cancels=(), noise=0, goes_on=False, wishes=0
+    )
 
 
 def _without_persons(step: Step) -> Step:

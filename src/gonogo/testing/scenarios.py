@@ -40,7 +40,8 @@ class Scenario:
 
     `cancels`: turns at which someone cancels. `goes_on`: a cancelled run is taken up again. `noise`: how often,
     in hundredths, somebody answers at random. `patience`: how many answers people give a parked run before they leave
-    it. `timed`: replies come after fixed times instead of in any order. `safe_mode`: mutating calls aren't made.
+    it. `wishes`: how often somebody has steps run again, and gives outputs or another workflow. `timed`: replies come
+    after fixed times instead of in any order. `safe_mode`: mutating calls aren't made.
     """
 
     seed: int
@@ -53,6 +54,7 @@ class Scenario:
     goes_on: bool = False
     noise: int = 0
     patience: int = 12
+    wishes: int = 0
     timed: bool = False
     safe_mode: bool = False
 

@@ -61,7 +61,13 @@ def _candidates(scenario: Scenario) -> Iterator[Scenario]:
 
 def _calmer(scenario: Scenario) -> Iterator[Scenario]:
     plan = scenario.plan
-    calm: tuple[dict[str, Any], ...] = ({"cancels": ()}, {"noise": 0}, {"requested": ()}, {"trigger": None})
+    calm: tuple[dict[str, Any], ...] = (
+        {"cancels": ()},
+        {"wishes": 0},
+        {"noise": 0},
+        {"requested": ()},
+        {"trigger": None},
+    )
     for changes in calm:
         if any(getattr(scenario, field) for field in changes):
             yield replace(scenario, **changes)

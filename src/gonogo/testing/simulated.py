@@ -30,6 +30,7 @@ from gonogo.testing.checks import Watch
 from gonogo.testing.formulas import evaluate
 from gonogo.testing.outside import Outside
 from gonogo.testing.scenarios import Crash, Scenario
+from gonogo.testing.wishes import Wishes
 
 EVENTS_MAX = 6000
 
@@ -75,6 +76,7 @@ class Simulation:
         self.turn = 0
         self.crashes = list(scenario.crashes)
         self.cancels = list(scenario.cancels)
+        self.wishes = Wishes(f"{scenario.seed}/{order}/wishes", scenario.wishes)
         self.crashed = 0
         self.went_on = False
         self.state = self._start()
@@ -162,6 +164,9 @@ class Simulation:
         finished = self.state.finished
         assert finished is not None
         self.watch.when_idle(self.state, self.timers)
+        wish = self.wishes.next([decode_line(line) for line in self.lines], self.now)
+        if wish is not None:
+            return wish
         if not finished.parked:
             if self.state.stopping == "cancelled" and self.scenario.goes_on and not self.went_on:
                 self.went_on = True
@@ -291,7 +296,9 @@ class Simulation:
             for command in machine.outstanding(self.state)
             if isinstance(command, c.SetTimer)
         }
-        self.urgent = [e.Resumed(by="host"), *(e.CallLost(call=call) for call in lost)]
+        # A wish takes the place of the resume, since who asks for it goes on with the run.
+        wish = self.wishes.next([decode_line(line) for line in self.lines], self.now)
+        self.urgent = [wish or e.Resumed(by="host"), *(e.CallLost(call=call) for call in lost)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

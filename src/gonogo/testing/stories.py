@@ -22,7 +22,8 @@ def describe(scenario: Scenario) -> str:
     lines = [f"{plan.name}: {plan.limits}"]
     lines += [_step(plan, step, scenario.behaviours[step.name]) for step in plan.steps.values()]
     lines.append(f"  expressions {[expression.source for expression in plan.expressions]}")
-    lines.append(f"  crashes {scenario.crashes}, cancels {scenario.cancels}, fail_fast {plan.fail_fast}")
+    lines.append(f"  crashes {scenario.crashes}, cancels {scenario.cancels}, wishes {scenario.wishes}")
+    lines.append(f"  fail_fast {plan.fail_fast}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,18 +1,46 @@
-"""`gonogo resume RUN`: goes on with a run after a crash, a failure or a hold."""
+"""`gonogo resume RUN`: goes on with a run after a crash, a failure or a hold; with --from, --set or --config also with
+one that is over.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gonogo.cli import options
-from gonogo.cli.session import Place, Session
+from gonogo.cli.session import Place, Session, asker, destinations
+from gonogo.errors import UsageError
+
+if TYPE_CHECKING:
+    from gonogo.app.again import Wish
+
+_OUTPUT = ".output"
 
 
 @click.command("resume")
 @options.run_argument
 @options.runs_dir
+@click.option(
+    "--from",
+    "steps",
+    multiple=True,
+    metavar="STEP",
+    help="Run this step again, and what depends on it; repeatable. STEP@SCOPE for an item of a list.",
+)
+@click.option(
+    "--set",
+    "outputs",
+    multiple=True,
+    metavar="STEP.output=JSON",
+    help="Give a step's output instead of running it; what depends on it runs again; repeatable.",
+)
+@click.option(
+    "--config", type=options.PATH, metavar="FILE", help="Go on under this workflow, which may be changed."
+)
+@click.option("--by", metavar="NAME", help="Who asks, for the journal; your name here if not given.")
+@click.option("--yes", is_flag=True, help="Steps behind may change something outside again.")
+@click.option("--plan", "only_plan", is_flag=True, help="Show what would run again, and why; run nothing.")
 @click.option(
     "-e", "--env", "env", multiple=True, metavar="K=V", help="Environment variable for the steps; repeatable."
 )
@@ -25,20 +53,81 @@ from gonogo.cli.session import Place, Session
 def COMMAND(session: Session, /, run: str, runs_dir: Place, **given: Any) -> int:  # noqa: N802
     """Go on with a run after a crash, a failure or a hold.
 
-    RUN is an id, the beginning of one, or last. What is done stays done; a run that is over stays as it is.
+    RUN is an id, the beginning of one, or last. What is done stays done; a run that is over stays as it is, unless
+    steps are to run again (--from), are given an output (--set) or the workflow is changed (--config).
     """
-    from gonogo.app import resume_run
+    from gonogo.app import resume_run, run_again_from
     from gonogo.cli.carried import carried_on
     from gonogo.cli.running import find, hosted, over_already, print_report
 
     env = options.pairs(given["env"], "--env")
     session.secrets.update(env)
     run_id = find(session, runs_dir, run)
-    if (over := over_already(session, runs_dir, run_id, unless_cancelled=True)) is not None:
+    wish = _wish(session, given)
+    if given["only_plan"]:
+        return _show(session, runs_dir, run_id, wish)
+    over = None if wish.asks_for_something else over_already(session, runs_dir, run_id, unless_cancelled=True)
+    if over is not None:
+        session.output.say(f"to run a step of it again: gonogo resume {run_id} --from STEP")
         return int(over.exit_code)
-    if (code := carried_on(session, runs_dir, run_id)) is not None:
+    code = None if wish.asks_for_something else carried_on(session, runs_dir, run_id)
+    if code is not None:
         return code
     result = hosted(
-        session, runs_dir, lambda chosen: resume_run(run_id, chosen), env=env, message=given["message"]
+        session,
+        runs_dir,
+        lambda chosen: (
+            run_again_from(run_id, wish, chosen) if wish.asks_for_something else resume_run(run_id, chosen)
+        ),
+        env=env,
+        message=given["message"],
     )
     return print_report(session, runs_dir, run_id, result.notes if result else (), result)
+
+
+def _wish(session: Session, given: dict[str, Any]) -> Wish:
+    from gonogo.app.again import Wish
+    from gonogo.cli.loading import config_path
+
+    return Wish(
+        steps=given["steps"],
+        outputs=dict(_given(text) for text in given["outputs"]),
+        workflow=config_path(session, given["config"]) if given["config"] is not None else None,
+        by=given["by"] or asker(session.environment),
+        may_act_again=given["yes"],
+    )
+
+
+def _given(text: str) -> tuple[str, Any]:
+    """`STEP.output=JSON` as the step and the value. Raises UsageError."""
+    import msgspec
+
+    name, equals, value = text.partition("=")
+    step = name.removesuffix(_OUTPUT)
+    if not equals or step == name or not step:
+        raise UsageError(f"--set takes STEP.output=JSON, not {text[:80]!r}")
+    try:
+        return step, msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as problem:
+        raise UsageError(
+            f"the output of {step} is no JSON: {problem}",
+            advice=f"a text needs quotes: --set '{name}=\"text\"'",
+        ) from problem
+
+
+def _show(session: Session, runs_dir: Place, run_id: str, wish: Wish) -> int:
+    from gonogo.app import Options, foresee
+    from gonogo.report import again
+    from gonogo.report.formats import json_text
+
+    if not wish.asks_for_something:
+        raise UsageError(
+            "--plan shows what --from, --set or --config would run again", advice="add one of them"
+        )
+    found = foresee(run_id, wish, Options(runs=runs_dir))
+    style = session.output.style()
+    if any(name == "json" for name, _ in destinations(session.arguments)):
+        session.output.result(json_text(again.as_json(found.state, found.look), unicode=style.unicode))
+    else:
+        session.output.result(again.text(found.state, found.look, style))
+    return 0
