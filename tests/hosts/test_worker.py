@@ -1,0 +1,259 @@
+"""Runs over several workers: what is performed where, and what happens when one of them is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import pytest
+from tests.hosts.fleet import Fleet, fleet
+
+from gonogo.core.state import State
+from gonogo.hosts import away
+from gonogo.provider import Call, Context, Done, Outcome, Provider
+
+MAP = """
+steps:
+  list: {type: script, forEach: true, forEach_concurrency: 4, content: "return [1, 2, 3, 4, 5, 6]"}
+  each: {type: touch, what: "{{ item }}", depends_on: [list]}
+  sum: {type: script, fanout: reduce, depends_on: [each], content: "return outputs.each.length"}
+"""
+
+
+class What(msgspec.Struct, frozen=True):
+    what: str = ""
+    waits: bool = False
+
+
+class Touch:
+    """A step type that says what it does, and does it when told to."""
+
+    def __init__(self) -> None:
+        self.touched: list[str] = []
+        self.begun = asyncio.Event()
+        self.go = asyncio.Event()
+
+    def type(self, effects: str = "reads", name: str = "touch") -> Provider:
+        return Provider(name, What, self._run, effects=effects, templates=frozenset({"what"}))  # type: ignore[arg-type]
+
+    async def _run(self, call: Call, context: Context) -> Outcome:
+        self.touched.append(call.config.what)
+        self.begun.set()
+        if call.config.waits:
+            await self.go.wait()
+        return Done(f"did {call.config.what}")
+
+
+def with_fleet(
+    story: Callable[[Fleet, Touch], Coroutine[Any, Any, None]],
+    *names: str,
+    effects: str = "reads",
+    labels: dict[str, tuple[str, ...]] | None = None,
+) -> None:
+    """Let a story happen to these workers."""
+
+    async def main() -> None:
+        touch = Touch()
+        async with fleet(*names, labels=labels, step_types=[touch.type(effects)]) as made:
+            await story(made, touch)
+
+    asyncio.run(main())
+
+
+def outcome(state: State, step: str, scope: str = "") -> str | None:
+    """What became of a step."""
+    return state.nodes[step][scope].outcome
+
+
+def test_items_of_a_list_are_performed_by_other_workers() -> None:
+    """Each once, and the run comes to what it comes to on one machine."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(MAP)
+        state = await made.end(run_id)
+        assert state.finished is not None
+        assert state.finished.verdict == "GO"
+        assert sorted(touch.touched) == ["1", "2", "3", "4", "5", "6"]
+        assert {name for _, _, name in made.calls} == {"a", "b"}
+        assert state.nodes["sum"][""].output == 6
+
+    with_fleet(story, "a", "b")
+
+
+def test_a_step_of_its_own_stays_where_the_run_is() -> None:
+    """Only what may be slow, many or elsewhere is worth a queue."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        state = await made.end(await made.start("steps:\n  one: {type: touch, what: x}\n"))
+        assert outcome(state, "one") == "passed"
+        assert made.calls == []
+
+    with_fleet(story, "a", "b")
+
+
+def test_a_label_picks_the_workers() -> None:
+    """`runs_on` of the step, `--label` of the worker."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, runs_on: gpu}\n")
+        state = await made.end(run_id)
+        assert outcome(state, "one") == "passed"
+        assert [name for _, _, name in made.calls] == ["b"]
+
+    with_fleet(story, "a", "b", "c", labels={"b": ("gpu",)})
+
+
+def test_a_label_that_nobody_has_is_a_failure_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a wait for ever (law 2)."""
+    monkeypatch.setattr(away, "UNCLAIMED_S", 0.0)
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        state = await made.end(await made.start("steps:\n  one: {type: touch, what: x, runs_on: gpu}\n"))
+        fault = state.nodes["one"][""].fault
+        assert fault is not None
+        assert (fault.kind, touch.touched) == ("call.unclaimed", [])
+        assert "no worker with the label 'gpu'" in fault.message
+
+    with_fleet(story, "a")
+
+
+def test_a_reading_call_of_a_dead_worker_is_repeated_by_another() -> None:
+    """Nothing can have been changed by it."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        await made.die(made.calls[0][2])
+        touch.go.set()
+        state = await made.end(run_id)
+        assert outcome(state, "one") == "passed"
+        assert touch.touched == ["x", "x"]
+
+    with_fleet(story, "a", "c", "b", labels={"b": ("l",), "c": ("l",)})
+
+
+def test_a_mutating_call_of_a_dead_worker_is_in_doubt() -> None:
+    """Whoever claims it next doesn't perform it again: nobody knows what the first one did (law 3)."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        await made.die(made.calls[0][2])
+        state = await made.end(run_id)
+        assert state.finished is not None
+        assert (state.finished.verdict, touch.touched) == ("HOLD", ["x"])
+
+    with_fleet(story, "a", "c", "b", effects="mutates", labels={"b": ("l",), "c": ("l",)})
+
+
+def test_what_others_perform_goes_on_when_the_run_changes_its_worker() -> None:
+    """The new one takes up the call that is under way, and nothing is done twice."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        assert made.at(run_id) == "a"
+        await made.die("a")
+        touch.go.set()
+        state = await made.end(run_id)
+        assert outcome(state, "one") == "passed"
+        assert (touch.touched, made.segments) == (["x"], ["a", "b"])
+
+    with_fleet(story, "a", "b", effects="mutates", labels={"b": ("l",)})
+
+
+def test_a_call_that_is_carried_twice_is_performed_once() -> None:
+    """While it is under way, and after it has ended."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        _, call, name = made.calls[0]
+        await made.workers[name].call(run_id, call, takes_over=False)
+        touch.go.set()
+        await made.end(run_id)
+        await made.workers[name].call(run_id, call, takes_over=True)
+        assert touch.touched == ["x"]
+
+    with_fleet(story, "a", "b", effects="mutates", labels={"b": ("l",)})
+
+
+def test_a_cancel_reaches_a_call_on_another_worker() -> None:
+    """Its worker is rung for."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        from gonogo.core.events import CancelAsked
+
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        made.runs.inbox(run_id).put(CancelAsked(by="somebody"))
+        state = await made.end(run_id)
+        assert outcome(state, "one") == "cancelled"
+
+    with_fleet(story, "a", "b", labels={"b": ("l",)})
+
+
+def test_a_worker_that_ends_leaves_its_run_to_another() -> None:
+    """What is under way here ends first; the run isn't cancelled."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        text = "steps:\n  one: {type: touch, what: x, waits: true}\n  two: {type: touch, what: y, depends_on: [one]}\n"
+        run_id = await made.start(text)
+        await touch.begun.wait()
+        stopping = asyncio.Event()
+        leaving = made.workers.pop("a")
+        stopping.set()
+        await leaving.leave_when(stopping)
+        touch.go.set()
+        state = await made.end(run_id)
+        assert (outcome(state, "two"), touch.touched) == ("passed", ["x", "y"])
+        assert made.calls[-1][2] == "b"
+
+    with_fleet(story, "a", "b", effects="mutates")
+
+
+def test_a_large_output_comes_back_whole() -> None:
+    """It is too large for a record, and goes apart."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        text = f"steps:\n  one: {{type: touch, what: {'x' * 600_000}, runs_on: l}}\n"
+        state = await made.end(await made.start(text))
+        assert state.nodes["one"][""].output == "did " + "x" * 600_000
+
+    with_fleet(story, "a", "b", labels={"b": ("l",)})
+
+
+def test_an_answer_wakes_a_run_that_waits() -> None:
+    """A run that waits holds no worker."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        from gonogo.core.events import AnswerGiven
+
+        run_id = await made.start("steps:\n  ask: {type: human-input, prompt: ok}\n")
+        state = await made.end(run_id)
+        assert state.finished is not None
+        assert state.finished.parked
+        known = len(made.runs.read(run_id).records) - 1
+        made.runs.inbox(run_id).put(AnswerGiven(step="ask", text="yes"))
+        made.submit(run_id)
+        state = await made.end(run_id, known)
+        assert state.nodes["ask"][""].output == {"text": "yes", "by": ""}
+
+    with_fleet(story, "a")
+
+
+def test_a_call_that_ended_many_workers_is_a_failure_of_its_own() -> None:
+    """It is set aside, and the run goes on."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        await made.workers["a"].aside(run_id, made.calls[0][1], 6)
+        state = await made.end(run_id)
+        fault = state.nodes["one"][""].fault
+        assert fault is not None
+        assert (fault.kind, fault.fault_class) == ("call.poison", "bug")
+
+    with_fleet(story, "a", "b", labels={"b": ("l",)})
