@@ -16,7 +16,7 @@ PIP_LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
 PYTEST_WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile
 
-.PHONY: help demo test check format lint types bench mutants lock reference changelog package clean
+.PHONY: help demo test check format lint types bench failover mutants lock reference changelog package clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ types: $(VENV)/installed-dev ## types alone
 
 bench: $(VENV)/installed-dev ## measure against the budgets (quiet machine, please)
 	$(BIN)/python -m bench $(ARGS)
+
+failover: $(VENV)/installed-dev ## play sixteen faults of model servers against the gate, in real time; a table (ARGS="--scale 0.1")
+	@$(BIN)/python -m tests.servers.failover $(ARGS)
 
 mutants: $(VENV)/installed-dev ## change the core in a thousand ways and see that tests notice (minutes; ARGS="budgets --jobs 2")
 	@$(BIN)/python -m tools.mutants $(ARGS)

@@ -215,6 +215,19 @@ def test_the_share_of_retries_is_the_process_s() -> None:
     assert play(story) == 20 + 3
 
 
+def test_S15_who_may_not_ask_the_same_again_goes_elsewhere() -> None:
+    """S15, F22: the share is of retries on one target; a call's first attempt on another one is none there."""
+    there = world(a=Http(503), b="from b")
+
+    async def story() -> list[str]:
+        one = gate(policy("a", "b", backoff=NO_WAIT), retries=RetryShare(floor=1))
+        served = [(await one.answer(there.step())).target for _ in range(5)]
+        assert set(served) == {"b"}
+        return there.called
+
+    assert play(story) == ["a", "a", "b", *["a", "b"] * 4]
+
+
 def test_the_share_comes_back_with_time() -> None:
     """A window, not a lifetime."""
     share = RetryShare(floor=1, window_s=10)

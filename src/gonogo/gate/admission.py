@@ -79,7 +79,8 @@ class Flight:
         call = self.call
         retries, outer = call.gate.retries, call.around
         if not command.retry:
-            retries.count_call(now)
+            if call.state.number == 0:
+                retries.count_call(now)
         elif (crowded := retries.take(now)) is not None:
             return "ratio", crowded
         wanted = NOTHING if outer is not None and not outer.counted else ONE

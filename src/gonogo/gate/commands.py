@@ -20,7 +20,11 @@ class Judge(Struct, frozen=True):
 
 
 class Admit(Struct, frozen=True):
-    """Ask breaker, budgets and the share of retries for a target; answer with Admitted or Refused."""
+    """Ask breaker, budgets and the share of retries for a target; answer with Admitted or Refused.
+
+    `retry`: this call has asked the target before. The first time that it turns to another one is no retry there: each
+    target gets at most one such attempt a call, and calls that fail over are what a failover list is for.
+    """
 
     target: int
     retry: bool

@@ -158,7 +158,8 @@ def admit(turn: Turn) -> None:
     """Ask the breaker, the budgets and the share of retries."""
     state = turn.state
     state.move(lifecycle.ADMITTING)
-    turn.commands.append(c.Admit(state.candidate, state.number > 0, state.forced))
+    again = state.number > 0 and state.made_on(state.candidate) > 0
+    turn.commands.append(c.Admit(state.candidate, again, state.forced))
 
 
 def switch(turn: Turn, index: int) -> None:

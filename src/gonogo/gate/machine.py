@@ -144,7 +144,12 @@ def _refused(turn: Turn, event: e.Refused) -> None:
         going.blocked(turn, block, "call", "admission")
     elif event.by == "ratio":
         turn.decisions.append(d.GuardBlocked(turn.offset_ms, "share of retries", "call", event.reason))
-        _exhausted(turn, "budget", "budget-exceeded")
+        state.current = state.candidate
+        if others := state.others():
+            going.switch(turn, others[0])
+            propose(turn, others[0])
+        else:
+            _exhausted(turn, "budget", "budget-exceeded")
     else:
         until_ms = state.offset_ms(event.until_at)
         turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, event.reason, until_ms))
