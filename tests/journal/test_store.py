@@ -133,6 +133,18 @@ def test_a_large_value_is_kept_apart_and_comes_back(runs) -> None:
     journal.close()
 
 
+def test_an_output_of_20_megabytes_comes_back(runs, record) -> None:
+    """BIG-1: a plan may allow more than the default; the journal doesn't judge it again."""
+    journal = runs.create("r")
+    journal.append([record(0), record(1, "é" * 10_000_000)], sync=True)
+    journal.close()
+    assert runs.read("r").records == [record(0), record(1, "é" * 10_000_000)]
+    assert len(b"".join(runs.lines("r"))) < 10_000
+    again = runs.reopen("r")
+    assert again.records[1] == record(1, "é" * 10_000_000)
+    again.close()
+
+
 def test_a_value_up_to_the_limit_stays_where_it_is(runs) -> None:
     """256 KiB of JSON is not yet large; one more byte is."""
     journal = runs.create("r")

@@ -21,10 +21,20 @@ from gonogo.journal import files
 from gonogo.journal.normalise import to_json
 from gonogo.journal.store import Blobs
 
-__all__ = ["BLOB_BYTES", "PREVIEW_CHARACTERS", "FileBlobs", "digest_of", "is_reference", "reference"]
+__all__ = [
+    "BLOB_BYTES",
+    "BLOB_BYTES_MAX",
+    "PREVIEW_CHARACTERS",
+    "FileBlobs",
+    "digest_of",
+    "is_reference",
+    "reference",
+]
 
 BLOB_BYTES = 256 * 1024
 """Values whose JSON is larger than this are kept apart (architecture.md 2.7)."""
+BLOB_BYTES_MAX = 512 * 1024 * 1024
+"""What is larger is kept nowhere. A plan's own limit (`Limits.output_bytes_max`) was looked at before."""
 PREVIEW_CHARACTERS = 1000
 
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
@@ -68,7 +78,7 @@ class FileBlobs(Blobs):
         """`value` itself, or a reference to it when its JSON is above `BLOB_BYTES`. Raises JournalError,
         NotStorable.
         """
-        data = to_json(value)
+        data = to_json(value, size_bytes_max=BLOB_BYTES_MAX)
         if len(data) <= BLOB_BYTES:
             return value
         kept = reference(value, data)

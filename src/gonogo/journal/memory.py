@@ -14,7 +14,7 @@ import msgspec
 
 from gonogo.core.events import RunStarted
 from gonogo.errors import Bug, JournalError, RunLocked
-from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
+from gonogo.journal.blobs import BLOB_BYTES, BLOB_BYTES_MAX, digest_of, reference
 from gonogo.journal.codec import decode_line
 from gonogo.journal.glimpse import Glimpse, fault_glimpse_decoder, glimpse_decoder
 from gonogo.journal.inbox import normalise_request
@@ -37,7 +37,7 @@ class MemoryBlobs(Blobs):
 
     def put(self, value: Any) -> Any:
         """`value` itself, or a reference to it when its JSON is above `BLOB_BYTES`. Raises NotStorable."""
-        data = to_json(value)
+        data = to_json(value, size_bytes_max=BLOB_BYTES_MAX)
         if len(data) <= BLOB_BYTES:
             return value
         kept = reference(value, data)

@@ -10,6 +10,8 @@ from gonogo.errors import UsageError
 __all__ = ["MASK", "Address", "is_address", "secrets_of"]
 
 MASK = "***"
+LENGTH_MIN = 4
+"""Characters; a shorter password is masked in the URL alone, or it would ruin any text."""
 _SCHEMES = ("postgresql://", "postgres://")
 _SECRETS = re.compile(r"(?<=[?&])(password|sslpassword|passfile|sslkey)=([^&]*)", re.IGNORECASE)
 _PASSWORD = re.compile(r"(?<=://)([^/?#@:]*):([^@/?#]*)@")
@@ -46,7 +48,8 @@ class Address:
         """A text of the server or its library, without the password should it be in there."""
         text = text.replace(self._url, self._shown)
         for secret in self.secrets:
-            text = text.replace(secret, MASK)
+            if len(secret) >= LENGTH_MIN:
+                text = text.replace(secret, MASK)
         return text
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gonogo.errors import JournalError
-from gonogo.journal.blobs import BLOB_BYTES, digest_of, reference
+from gonogo.journal.blobs import BLOB_BYTES, BLOB_BYTES_MAX, digest_of, reference
 from gonogo.journal.normalise import to_json
 from gonogo.journal.postgres.link import Link
 from gonogo.journal.store import Blobs
@@ -31,7 +31,7 @@ class PostgresBlobs(Blobs):
         """`value` itself, or a reference to it when its JSON is above `BLOB_BYTES`. Raises JournalError,
         NotStorable.
         """
-        data = to_json(value)
+        data = to_json(value, size_bytes_max=BLOB_BYTES_MAX)
         if len(data) <= BLOB_BYTES:
             return value
         kept = reference(value, data)

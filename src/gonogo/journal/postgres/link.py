@@ -44,6 +44,7 @@ _TCP: dict[str, Any] = {
 _SETTINGS = f"""
     select set_config('statement_timeout', '{STATEMENT_S}s', false), set_config('lock_timeout', '{LOCK_S}s', false),
            set_config('idle_in_transaction_session_timeout', '60s', false),
+           set_config('default_transaction_isolation', 'read committed', false),
            set_config('synchronous_commit', case when setting = 'off' then 'on' else setting end, false)
     from current_setting('synchronous_commit') as setting
 """  # noqa: S608 - nothing but constants is put in

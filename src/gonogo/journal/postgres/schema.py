@@ -103,11 +103,7 @@ create table gonogo_breakers (
 def make_ready(connection: Connection[Any], place: str) -> None:
     """Make the tables where there are none. Raises JournalError when a newer gonogo made them, psycopg.Error."""
     if not _are_there(connection):
-        with connection.transaction():
-            connection.execute("select pg_advisory_xact_lock(%s)", [_MAKING])
-            if not _are_there(connection):
-                connection.execute(_TABLES)
-                connection.execute("insert into gonogo_schema values (%s)", [VERSION])
+        _make(connection)
     versions = connection.execute("select version from gonogo_schema").fetchall()
     found = max((version for (version,) in versions), default=0)
     if found > VERSION:
@@ -120,6 +116,19 @@ def make_ready(connection: Connection[Any], place: str) -> None:
             f"the tables in {place} have no version that any gonogo wrote",
             advice="restore gonogo_schema from a backup, or give --store another database",
         )
+
+
+def _make(connection: Connection[Any]) -> None:
+    """One process at a time. The lock is the session's: a name is looked up afresh only in a new transaction."""
+    connection.execute("select pg_advisory_lock(%s)", [_MAKING])
+    try:
+        if not _are_there(connection):
+            with connection.transaction():
+                connection.execute(_TABLES)
+                connection.execute("insert into gonogo_schema values (%s)", [VERSION])
+    finally:
+        if not connection.closed:
+            connection.execute("select pg_advisory_unlock(%s)", [_MAKING])
 
 
 def _are_there(connection: Connection[Any]) -> bool:

@@ -1,0 +1,78 @@
+"""A wire between a client and a server on the loopback that can be cut at an exact moment."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class Wire:
+    """Hands on what either side says. `swallow_answer`: what the server says next is lost, with the connection.
+    `go_silent`: nothing is handed on to anybody any more, though all connections stay.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._server_port = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._swallow = threading.Event()
+        self._silent = threading.Event()
+        self._sockets: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def through(self, url: str) -> str:
+        """The URL by way of this wire."""
+        return url.replace(f":{self._server_port}/", f":{self.port}/")
+
+    def swallow_answer(self) -> None:
+        """Once."""
+        self._swallow.set()
+
+    def go_silent(self) -> None:
+        """For connections that there are; new ones are well."""
+        self._silent.set()
+        self._silent = threading.Event()
+
+    def close(self) -> None:
+        """Cut everything."""
+        for each in (self._listener, *self._sockets):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # it is closed
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._server_port))
+                self._sockets += [client, server]
+                for source, target, answers in ((client, server, False), (server, client, True)):
+                    threading.Thread(
+                        target=self._hand_on, args=(source, target, answers, self._silent), daemon=True
+                    ).start()
+
+    def _hand_on(
+        self, source: socket.socket, target: socket.socket, answers: bool, silent: threading.Event
+    ) -> None:
+        with suppress(OSError):  # either side is gone
+            while data := source.recv(65536):
+                if answers and self._swallow.is_set():
+                    self._swallow.clear()
+                    break
+                if not silent.is_set():
+                    target.sendall(data)
+        for each in (source, target):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def wire_to(port: int) -> Iterator[Wire]:
+    """A wire that is gone afterwards."""
+    wire = Wire(port)
+    try:
+        yield wire
+    finally:
+        wire.close()
