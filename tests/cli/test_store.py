@@ -162,6 +162,34 @@ two: {{type: command, exec: "{two}", depends_on: [one], criticality: info}}
     assert (tmp_path / "ran").read_text().split() == ["one", "two", "two"]
 
 
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_run_lives_through_a_restart_of_its_store(
+    tmp_path: Path, database: str, postgres, mode: str
+) -> None:
+    """In the middle of a call, and once more before the run ends."""
+    write(tmp_path, f"""
+one: {{type: command, exec: "echo one >> {tmp_path}/ran"}}
+two: {{type: command, exec: "read x < {tmp_path}/gate; echo two >> {tmp_path}/ran", depends_on: [one]}}
+three: {{type: command, exec: "echo three >> {tmp_path}/ran", depends_on: [two]}}
+""")  # fmt: skip
+    os.mkfifo(tmp_path / "gate")
+    with subprocess.Popen(
+        [COMMAND, "run", "--store", database], cwd=tmp_path, env=QUIET_ENVIRONMENT,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ) as run:  # fmt: skip
+        gate = os.open(tmp_path / "gate", os.O_WRONLY)  # returns once the second step reads
+        postgres.restart(mode)
+        os.write(gate, b"go\n")
+        os.close(gate)
+        told = run.communicate()[0].decode()
+    assert (run.returncode, "GO" in told) == (0, True), told
+    assert (tmp_path / "ran").read_text().split() == ["one", "two", "three"]
+    with PostgresRuns(database) as runs:
+        (run_id,) = runs.ids()
+        records = runs.read(run_id).records
+    assert [one.seq for one in records] == list(range(len(records)))
+
+
 def test_a_second_process_is_told_who_has_the_run(tmp_path: Path, database: str, gonogo) -> None:
     """Host, process and since when."""
     program = f"""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import select
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnswerGiven, CallDone, CallFailed
@@ -322,3 +325,48 @@ def test_records_behind_a_number_are_read_alone(shared: SharedRuns, record) -> N
     assert list(shared.records_after("r", 447)) == [record(448), record(449)]
     assert list(shared.records_after("r", 449)) == []
     journal.close()
+
+
+NUMBERS = st.integers(1, 2)
+OPERATIONS = st.one_of(
+    st.tuples(st.just("offer"), NUMBERS),
+    st.tuples(st.just("claim"), NUMBERS, st.sampled_from(["w1", "w2"])),
+    st.tuples(st.just("leave"), NUMBERS, st.booleans(), st.none() | st.integers(0, 2)),
+    st.tuples(st.just("withdraw"), NUMBERS, st.booleans()),
+    st.tuples(st.just("done"), st.integers(0, 3)),
+    st.tuples(st.just("clear")),
+)
+
+
+def done_to(pool: Pool, operation: tuple[Any, ...]) -> object:
+    """What an operation answers; numbers of answers are counted from the first that is there."""
+    kind, *given = operation
+    if kind == "offer":
+        return pool.offer([ticket(given[0])])
+    if kind == "claim":
+        return pool.claim("r", *given)
+    if kind == "leave":
+        call, last, before = given
+        return pool.leave("r", call, done(call), last, before=before)
+    if kind == "withdraw":
+        return pool.withdraw("r", given[0], done(given[0], "instead") if given[1] else None)
+    if kind == "done":
+        return pool.done("r", [number for number, _ in pool.take("r")][: given[0]])
+    return pool.clear("r")
+
+
+def seen(pool: Pool) -> object:
+    """All that can be asked of it."""
+    stops = [pool.to_stop(worker) for worker in ("w1", "w2")]
+    return [event for _, event in pool.take("r")], pool.open("r"), stops
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(OPERATIONS, max_size=25))
+def test_both_pools_answer_alike(tables: PostgresRuns, operations: list[tuple[Any, ...]]) -> None:
+    """Whatever is done to them, in any order: what was tried out in memory holds for machines."""
+    memory = MemoryRuns().pool
+    tables.pool.clear("r")
+    for operation in operations:
+        assert done_to(memory, operation) == done_to(tables.pool, operation)
+        assert seen(memory) == seen(tables.pool)

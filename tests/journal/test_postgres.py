@@ -351,6 +351,33 @@ def test_a_frozen_writer_that_wakes_up_writes_no_more(tables, database: str, rec
     taken.close()
 
 
+def test_of_many_that_resume_a_run_one_does(journal, database: str, record) -> None:
+    """The others are told by whom it is written."""
+    journal.close()
+    ready = threading.Barrier(6)
+    places = [PostgresRuns(database) for _ in range(6)]
+    told: list[str] = []
+
+    def resume(runs: PostgresRuns, number: int) -> None:
+        runs.ids()
+        ready.wait()
+        try:
+            runs.reopen("r").append([record(1, number)])
+            told.append("done")
+        except RunLocked as locked:
+            told.append(locked.message)
+
+    threads = [threading.Thread(target=resume, args=(runs, number)) for number, runs in enumerate(places)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told.count("done") == 1
+    assert sum("run r is being written by" in text for text in told) == 5
+    for runs in places:
+        runs.close()
+
+
 def test_locks_are_told_apart_by_a_wide_hash() -> None:
     """No two of many runs share one, and the same run in another schema has another."""
     keys = {key_of(f"20261201-{number}", schema) for number in range(20_000) for schema in ("1", "2")}

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 __all__ = ["about"]
 
 _QUERY = """
-    select current_setting('server_version'), (select count(*) from gonogo_runs), current_setting('fsync') = 'on',
-           current_setting('full_page_writes') = 'on', pg_is_in_recovery()
+    select current_setting('server_version'), (select count(*) from gonogo_runs), pg_is_in_recovery(),
+           current_setting('fsync') = 'on' and current_setting('full_page_writes') = 'on',
+           coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false),
+           coalesce(inet_client_addr() <<= '127.0.0.0/8' or inet_client_addr() = '::1', true)
 """
 
 
@@ -25,10 +27,12 @@ def about(address: Address) -> tuple[str, tuple[tuple[str, str], ...]]:
     finally:
         link.drop()
     assert row is not None
-    version, runs, syncs, whole, standby = row
+    version, runs, standby, keeps, encrypted, local = row
     doubts = []
     if standby:
         doubts.append(("it is a standby, which takes no runs", "name the primary in --store"))
-    if not syncs or not whole:
+    if not encrypted and not local:
+        doubts.append(("the connection isn't encrypted", "add ?sslmode=verify-full to --store"))
+    if not keeps:
         doubts.append(("it may lose what it said it kept", "set fsync and full_page_writes to on"))
     return f"{address}: Postgres {version}, {runs} runs", tuple(doubts)
