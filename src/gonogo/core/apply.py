@@ -90,7 +90,8 @@ def _refusal(state: State, decision: d.Refusal) -> None:
 
 
 def _asked(state: State, decision: d.Asked) -> None:
-    state.last_batch = max(state.last_batch, decision.batch)
+    if decision.batch > state.last_batch:
+        state.last_batch = decision.batch
     state.batches[decision.batch] = decision.asks
     state.lost_asks = ()
     for ask in decision.asks:

@@ -22,11 +22,12 @@ NOT_APPLICABLE = "not_applicable"
 
 def judge(turn: Turn, ask: Ask, result: Result) -> bool | None:
     """Record what a condition meant, with the values it read. None when it could not be evaluated."""
-    error = result.message if isinstance(result, Failure) else None
-    value = None if isinstance(result, Failure) else result.value
     read = evidence.of(turn.state, ask)
-    turn.decide(d.Judged(ask.step, ask.scope, ask.construct, ask.expression, value, error, read))
-    return None if isinstance(result, Failure) else bool(result.value)
+    if isinstance(result, Failure):
+        turn.decide(d.Judged(ask.step, ask.scope, ask.construct, ask.expression, None, result.message, read))
+        return None
+    turn.decide(d.Judged(ask.step, ask.scope, ask.construct, ask.expression, result.value, None, read))
+    return bool(result.value)
 
 
 def error_issue(step: str, scope: str, construct: str, message: str, *, severity: str = "error") -> Issue:
@@ -45,9 +46,7 @@ def check(turn: Turn, node: Node) -> None:
         turn.ask(node.step, node.scope, construct, number)
     if part.checks:
         return
-    if type(result) is CallDone and _says_nothing_but_done(part.step, result):
-        turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
-    elif type(result) is CallFailed and not result.issues:
+    if type(result) is CallFailed and not result.issues:
         _fail_alone(turn, node, part.step, result.fault)
     else:
         conclude(turn, node, (), ())
@@ -63,9 +62,12 @@ def withheld(turn: Turn, node: Node) -> None:
     turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
 
 
-def _says_nothing_but_done(step: Step, result: CallDone) -> bool:
+def _all_is_well(node: Node, asks: Sequence[Ask], answers: Sequence[bool | None]) -> bool:
     """The way of most calls, which needs no gathering of findings."""
-    return not (result.issues or result.schema_errors or step.for_each)
+    result = node.result
+    if type(result) is not CallDone or result.issues or result.schema_errors or node.site.part.step.for_each:
+        return False
+    return all(answer is (ask.construct == "guarantee") for ask, answer in zip(asks, answers, strict=True))
 
 
 def _fail_alone(turn: Turn, node: Node, step: Step, fault: Fault) -> None:
@@ -87,13 +89,18 @@ def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
 
 def conclude(turn: Turn, node: Node, asks: Sequence[Ask], results: Sequence[Result]) -> None:
     """Put together what the call, the schema, the guarantees and the detectors say, and end the execution."""
-    step = turn.step(node)
+    step = node.site.part.step
+    answers = [judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
+    if _all_is_well(node, asks, answers):
+        turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
+        return
     findings = Findings(turn, node, step)
     findings.add_call()
-    judged = [(ask, judge(turn, ask, result), result) for ask, result in zip(asks, results, strict=True)]
-    for ask, answer, result in judged:
+    for ask, answer, result in zip(asks, answers, results, strict=True):
         findings.add_answer(ask, answer, result)
-    of_conditions = [answer for ask, answer, _ in judged if ask.construct == "condition"]
+    of_conditions = [
+        answer for ask, answer in zip(asks, answers, strict=True) if ask.construct == "condition"
+    ]
     for condition, answer in zip(node.site.part.conditions, of_conditions, strict=False):
         findings.add_condition(condition, answer)
     end(turn, node, findings)

@@ -74,17 +74,19 @@ def outstanding(state: State) -> tuple[Command, ...]:
 
 def settle(turn: Turn) -> None:
     """Apply what follows until nothing changes, then close the batch of questions."""
+    state = turn.state
     while True:
         _work_off(turn)
         if len(turn.ready) and scheduling.start_ready(turn):
             continue
         if turn.graph.limited and spending.out_of_calls(turn):
             continue
-        if not turn.state.calls and verdict.end_when_over(turn):
+        if not (state.calls or state.batches) and verdict.end_when_over(turn):
             continue
         if not turn.has_work and not turn.gave_up_asks():
             break
-    turn.send_asks()
+    if turn.asks:
+        turn.send_asks()
 
 
 def _work_off(turn: Turn) -> None:
@@ -126,19 +128,19 @@ def _run_started(turn: Turn, event: e.RunStarted) -> None:
 
 
 def _evaluated(turn: Turn, event: e.Evaluated) -> None:
-    groups: dict[tuple[str, str], list[tuple[Ask, Result]]] = {}
+    groups: dict[tuple[str, str], tuple[list[Ask], list[Result]]] = {}
     for ask, result in zip(turn.state.asks, event.results, strict=True):
-        groups.setdefault((ask.step, ask.scope), []).append((ask, result))
-    for (step, scope), answers in groups.items():
-        node = turn.state.node(step, scope)
+        asks, results = groups.setdefault((ask.step, ask.scope), ([], []))
+        asks.append(ask)
+        results.append(result)
+    for (step, scope), (asks, results) in groups.items():
+        node = turn.state.nodes[step].get(scope)
         if node is not None and node.asked == event.batch:
-            _answers(turn, node, answers)
+            _answers(turn, node, asks, results)
 
 
-def _answers(turn: Turn, node: Node, answers: list[tuple[Ask, Result]]) -> None:
+def _answers(turn: Turn, node: Node, asks: list[Ask], results: list[Result]) -> None:
     """Answers go to whatever the step is doing now; what it no longer waits for is dropped."""
-    asks = [ask for ask, _ in answers]
-    results = [result for _, result in answers]
     construct = asks[0].construct
     if construct == "if" and node.status == life.DECIDING:
         _if_judged(turn, node, asks[0], results[0])

@@ -84,7 +84,8 @@ class Turn:
 
     def ask(self, step: str, scope: str, construct: str, *expressions: int) -> None:
         """Have expressions evaluated; what is asked in one turn is one batch (semantics.md 9)."""
-        self.asks.extend(Ask(step, scope, construct, number) for number in expressions)
+        for number in expressions:
+            self.asks.append(Ask(step, scope, construct, number))
 
     def ask_anew(self, step: str, scope: str, construct: str, *expressions: int) -> None:
         """Ask what replaces all that this place has asked for in this turn."""

@@ -42,17 +42,20 @@ class Captured(Mapping[str, Any]):
         """Copy what is named and wasn't copied before. The state moves on after this."""
         reading = self._reading
         for name in self._live if reading is None else _named(reading):
-            # Asking whether a live name is there reads it, so that comes last.
-            if name not in self._frozen and name not in self.late and name in self._live:
-                self._frozen[name] = _copied(name, self._live[name], reading)
+            if name in self._frozen or name in self.late:
+                continue
+            try:
+                value = self._live[name]
+            except KeyError:
+                continue
+            self._frozen[name] = _copied(name, value, reading)
 
 
 def _named(reading: Reading) -> Iterator[str]:
     yield from reading.names
-    calls = set(reading.calls)
-    if calls & STATUS_HELPERS:
+    if reading.calls and not STATUS_HELPERS.isdisjoint(reading.calls):
         yield STATUS
-    if calls & PERMISSION_HELPERS:
+    if reading.calls and not PERMISSION_HELPERS.isdisjoint(reading.calls):
         yield ASSOCIATION
     if "outputs" in reading.dynamic:
         yield "outputs_history"

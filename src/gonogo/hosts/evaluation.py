@@ -19,7 +19,7 @@ from gonogo.core.commands import Evaluate
 from gonogo.core.events import Evaluated
 from gonogo.core.plan import Expression
 from gonogo.core.state import State
-from gonogo.core.values import names_for
+from gonogo.core.values import Names, names_for
 from gonogo.expressions.analyse import ExpressionProblem, Reading, analyse
 from gonogo.expressions.batch import Batch
 from gonogo.expressions.request import Limits, Request
@@ -98,9 +98,11 @@ class Evaluations:
         expressions = state.graph.plan.expressions
         requests: list[Request] = []
         rendered: list[Result | None] = []
+        names: Names | None = None
         for ask in command.asks:
             expression = expressions[ask.expression]
-            names = names_for(state, ask.step, ask.scope)
+            if names is None or names.scope != ask.scope or names.step.name != ask.step:
+                names = names_for(state, ask.step, ask.scope)
             if expression.kind == "template":
                 rendered.append(self._templates.result(expression.source, names))
             else:
