@@ -103,6 +103,8 @@ class Graph:
         return max((self.common(step.name, edge.step) for edge in need.any_of), default=0)
 
     def _waiting(self, name: str, other: Part) -> Waiting:
+        if not other.fan:
+            return Waiting(other, 0, 0)
         return Waiting(other, self.common(name, other.name), max(other.levels, default=0))
 
     def _checks(self, step: Step, conditions: Sequence[FailureCondition]) -> tuple[tuple[str, int], ...]:
@@ -139,6 +141,8 @@ def _needs_by_level(
 
 def _conditions(plan: Plan, step: Step) -> tuple[FailureCondition, ...]:
     """Global failure conditions, then the step's own, which replace global ones of their name (spec C.7 R7)."""
+    if not step.failure_conditions:
+        return plan.failure_conditions
     own = {condition.name for condition in step.failure_conditions}
     return (*(c for c in plan.failure_conditions if c.name not in own), *step.failure_conditions)
 
@@ -168,9 +172,16 @@ def topological(plan: Plan) -> list[str]:
 def _sources(plan: Plan) -> dict[str, list[str]]:
     """The steps each step depends on, each once, those that there are."""
     return {
-        name: [source for source in dict.fromkeys(edge.step for edge in edges(step)) if source in plan.steps]
+        name: [source for source in _sources_of(step) if source in plan.steps]
         for name, step in plan.steps.items()
     }
+
+
+def _sources_of(step: Step) -> Iterable[str]:
+    needs = step.depends_on
+    if not needs or (len(needs) == 1 and len(needs[0].any_of) == 1):
+        return (needs[0].any_of[0].step,) if needs else ()
+    return dict.fromkeys(edge.step for edge in edges(step))
 
 
 def _in_order(sources: dict[str, list[str]]) -> list[str]:
@@ -249,7 +260,10 @@ def _held_back(plan: Plan) -> frozenset[str]:
     routed = {step.name for step in plan.steps.values() if step.start == "routed"}
     held: set[str] = set()
     for step in plan.steps.values():
-        targets = {name for block in blocks(step) for name in _run_by(block)}
+        found = blocks(step)
+        if not (found or step.on_init or step.hold is not None or step.compensate is not None):
+            continue  # most say nothing of the kind
+        targets = {name for block in found for name in _run_by(block)}
         targets = (targets | {target.step for target in step.on_init} | set(_asked_by(step))) - routed
         if targets:
             held |= targets - _ancestors(plan, step)
