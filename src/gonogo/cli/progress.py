@@ -65,15 +65,19 @@ class Lines:
     def __init__(self, output: Output, *, silent: bool = False) -> None:
         self._output = output
         self._silent = silent
+        self._style = output.side_style()
 
     def see(self, record: Record) -> None:
         """Print what is news."""
         if self._silent:
             return
-        style = self._output.side_style()
-        for place, sentence in log_lines(record, everything=self._output.verbose):
-            when = style.paint(f"{record.event.at:9.3f}", "dim")
-            self._output.say(f"{when}  {style.paint(plain(place), 'bold')}: {sentence}")
+        lines = [
+            f"{self._style.paint(plain(place), 'bold')}: {sentence}"
+            for place, sentence in log_lines(record, everything=self._output.verbose)
+        ]
+        if lines:
+            when = self._style.paint(f"{record.event.at:9.3f}", "dim")
+            self._output.say("\n".join(f"{when}  {line}" for line in lines))
 
     def log(self, line: LogLine) -> None:
         """Print what a call says; debug and progress only with `-v`."""

@@ -16,11 +16,12 @@ from gonogo.core.plan import Plan
 from gonogo.journal.records import Record
 from gonogo.report.layout import brief
 
-_TOLD = (
+_TOLD = frozenset({
     d.Refusal, d.Skipped, d.Started, d.Ended, d.Expanded, d.Retrying, d.Routed, d.Refused, d.Flagged, d.Held, d.Doubted,
     d.Answered, d.Stopping, d.Reopened, d.Superseded, d.CallStopping, d.Voted, d.NotTaken, d.Reminded, d.HandedOver,
-)  # fmt: skip
+})  # fmt: skip
 """What is news to a person who reads a log; the rest only with `-v`."""
+_LEFT_OUT_OF_ITEMS = frozenset({d.Started, d.Skipped, d.Expanded})
 
 
 class Activity(Struct):
@@ -160,10 +161,10 @@ def log_lines(record: Record, *, everything: bool) -> Iterator[tuple[str, str]]:
 
 
 def _is_news(decision: d.Decision) -> bool:
-    if not isinstance(decision, _TOLD):
+    if type(decision) not in _TOLD:
         return False
     if not isinstance(decision, d.About) or not decision.scope:
         return True
     if isinstance(decision, d.Ended):
         return decision.outcome != "passed"
-    return not isinstance(decision, d.Started | d.Skipped | d.Expanded)
+    return type(decision) not in _LEFT_OUT_OF_ITEMS
