@@ -21,7 +21,7 @@ PURE = """
     replaying rules scopes signals state step summary taxonomy verdicts waits
 """.split()
 ACTING = """
-    admission breakers budgets calling calls clock failures gate hedging judging nesting observed stores
+    admission breakers budgets calling calls clock failures gate hedging judging ledger nesting observed stores
     streaming virtual
 """.split()
 MORE = {"difflib", "email"}  # near words; dates of headers

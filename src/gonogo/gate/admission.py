@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 class Flight:
-    """One attempt: `key` names its breaker, `owner` its lease. Gates within it see it as their `Around`."""
+    """One attempt: `key` names its breaker, `owner` its lease. Gates within it see it as their `Around`.
 
-    __slots__ = ("call", "counted", "key", "leased", "owner", "reserved", "target", "used")
+    `number` is its own, once a ledger has it.
+    """
+
+    __slots__ = ("call", "counted", "key", "leased", "number", "owner", "reserved", "target", "used")
 
     def __init__(self, call: Call, target: Target, owner: str) -> None:
         self.call = call
@@ -29,6 +32,7 @@ class Flight:
         self.owner = owner
         self.key: str | None = None
         self.leased = False
+        self.number = 0
         self.reserved: Amounts | None = None
         self.counted = False
         self.used = e.NOTHING_USED
@@ -71,7 +75,8 @@ class Flight:
         refusal = self._afford(command, now)
         if refusal is None:
             self.call.flights.append(self)
-            return e.Admitted(now, self.leased, change)
+            admitted, pen = e.Admitted(now, self.leased, change), self.call.pen
+            return admitted if pen is None else await pen.ask(self, admitted)
         await self.release()
         return e.Refused(clock.now(), refusal[0], refusal[1], 0.0, change)
 
@@ -105,6 +110,13 @@ class Flight:
         outer = self.call.around
         if outer is not None and usage is not e.NOTHING_USED:
             outer.used = outer.used + usage
+
+    async def give_back(self) -> Change | None:
+        """It isn't made after all: nothing was used."""
+        if self.reserved is not None:
+            self.call.purse().settle(self.reserved, NOTHING)
+            self.reserved = None
+        return await self.release()
 
     async def report(self, failure: Classification | None, latency_s: float) -> Change | None:
         """Tell the breaker how it ended."""

@@ -98,6 +98,9 @@ async def fallback(call: Call, command: c.StartFallback) -> tuple[e.Answered, An
     wrong: str | None = None
     value: Any = None
     answered = False
+    refusal = await call.pen.ask_fallback() if call.pen is not None else None
+    if refusal is not None:
+        return e.Answered(clock.now(), call.of_kind("budget-exceeded", refusal), effect="none"), None
     try:
         with clock.limit(command.limit_s):
             value = await ask(call.error)

@@ -20,6 +20,7 @@ from gonogo.gate.budgets import Purse
 from gonogo.gate.decisions import AnyDecision
 from gonogo.gate.failures import CATEGORIES, GateError, Misconfigured
 from gonogo.gate.judging import judge
+from gonogo.gate.ledger import Pen
 from gonogo.gate.machine import advance, begin
 from gonogo.gate.nesting import AROUND, Around, Watch
 from gonogo.gate.observed import signal_of
@@ -54,6 +55,7 @@ class Call:
         "gate",
         "has_purse",
         "partial",
+        "pen",
         "policy",
         "record",
         "rejected",
@@ -78,7 +80,10 @@ class Call:
         self.watchers = () if self.around is None is gate.watch else _watchers(gate.watch, self.around)
         parent = self.around.call_id if self.around is not None else None
         self.record = CallRecord(gate.next_id(), step.name, self.policy, parent)
-        self.state: State = begin(self.policy, self._began(streaming))
+        ledger = gate.ledger(step) if gate.ledger is not None else None
+        self.pen = Pen(self, ledger) if ledger is not None else None
+        carried = step.carried or (ledger.carried if ledger is not None else None)
+        self.state: State = begin(self.policy, self._began(streaming, carried))
         self.value: Any = None
         self.error: BaseException | None = None
         self.rejected: Any = None
@@ -101,7 +106,7 @@ class Call:
 
     # --- the core
 
-    def _began(self, streaming: bool) -> e.Began:
+    def _began(self, streaming: bool, carried: e.Carried | None) -> e.Began:
         gate, step = self.gate, self.step
         now = gate.clock.now()
         deadline_at = self._outer.deadline() if self._outer is not None else None
@@ -120,7 +125,7 @@ class Call:
             gate.first(now) if self.policy.sticky_s is not None else 0,
             deadline_at,
             int(gate.clock.wall() * 1000),
-            step.carried,
+            carried,
         )
 
     def _unfit(self) -> dict[str, str]:
@@ -163,6 +168,8 @@ class Call:
             return await self.flight(command).admit(command)
         if isinstance(command, c.Wait):
             clock = self.gate.clock
+            if self.pen is not None:
+                self.pen.waits(command.until_at - clock.now())
             while (left_s := command.until_at - clock.now()) > 0:
                 await clock.sleep(left_s)
             return e.Waited(clock.now())
@@ -281,7 +288,11 @@ class Call:
                 self.note(f"breaker store: {self.gate.breakers.trouble}")
         if change is not None or effect != answered.effect:
             answered = structs.replace(answered, effect=effect, change=change)
-        return self.feed(answered)
+        commands = self.feed(answered)
+        if self.pen is not None:
+            number = flight.number if flight is not None else self.state.number + 1
+            self.pen.ended(*((number, answered.lost) if answered.lost else (number,)))
+        return commands
 
     def asked(self, name: str, function: Callable[..., T], *arguments: Any) -> T:
         """What a function of the step says. Raises Misconfigured when it breaks: nothing is made of that (F17)."""
@@ -315,11 +326,15 @@ class Call:
                 change = await flight.release() or change
                 flight.settle(usage)
             self.feed(e.Cancelled(self.gate.clock.now(), usage, change, broken))
+            if self.pen is not None:
+                self.pen.cancelled(self.flights, usage)
 
     # --- ends
 
     def returned(self, command: c.Return) -> Answer:
         """The answer that the core lets out."""
+        if self.pen is not None:
+            self.pen.over()
         ended = self.record.outcome
         name = ended.target if ended is not None and ended.target is not None else ""
         target = self.policy.targets[self.state.current]
@@ -328,6 +343,8 @@ class Call:
 
     def raised(self, command: c.Raise) -> GateError:
         """The error that the core wants raised; `error` is its cause."""
+        if self.pen is not None:
+            self.pen.over()
         attempts = self.record.attempts
         last = attempts[-1].failure if attempts else None
         told = f"{self.step.name}: {command.kind}"

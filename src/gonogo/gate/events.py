@@ -42,7 +42,11 @@ class Event(Struct, frozen=True, omit_defaults=True, tag_field="type"):
 
 
 class Carried(Struct, frozen=True, omit_defaults=True):
-    """What an earlier part of the same call has used up, so that a resume can't reset its bounds (F21, E43)."""
+    """What an earlier part of the same call has used up, so that a resume can't reset its bounds (F21, E43).
+
+    `lost`: a target whose attempt a crash cut short. It counts; only where it was the last one it is made again, since
+    a crash alone fails no call. `target`: where to go on, after the rest of a wait (`wait_s`).
+    """
 
     attempts: int = 0
     per_target: dict[str, int] = {}
@@ -52,6 +56,9 @@ class Carried(Struct, frozen=True, omit_defaults=True):
     validation_errors: tuple[str, ...] = ()
     fallbacks: int = 0
     unclear: str | None = None
+    lost: str | None = None
+    target: str | None = None
+    wait_s: float = 0.0
 
 
 class Began(Event, frozen=True, tag="began"):

@@ -28,6 +28,7 @@ from gonogo.gate.calls import Call, Keep
 from gonogo.gate.checking import checked
 from gonogo.gate.clock import Clock, SystemClock
 from gonogo.gate.judging import Evaluator, Predicates
+from gonogo.gate.ledger import Opens
 from gonogo.gate.nesting import Watch
 from gonogo.gate.policy import Policy, Target
 from gonogo.gate.step import Answer, Attempt, Step
@@ -42,14 +43,15 @@ class Gate:
     `store` (breakers' records), `retries` (the share of retries), `purse` (a run's budget). `evaluate` judges the texts
     of rules, `predicates` are their functions by `name@version`. `redact` takes secrets out of texts before anything
     keeps them. `watch` hears every decision as it is made. `keep` gets every event with its decisions before anything
-    is done about them, and may raise to stop the call: what must outlive a crash is written there. `seed` makes call
-    ids, and so jitter, repeatable.
+    is done about them, and may raise to stop the call: what must outlive a crash is written there. `ledger` opens, for
+    each call, what its attempts are written in before they go out, and may be refused by (`ledger.py`). `seed` makes
+    call ids, and so jitter, repeatable.
     Raises ConfigError with every problem of the policy.
     """
 
     __slots__ = (
-        "_count", "_last_good", "_seed", "breakers", "clock", "evaluate", "keep", "policy", "predicates", "purse",
-        "redact", "retries", "watch",
+        "_count", "_last_good", "_seed", "breakers", "clock", "evaluate", "keep", "ledger", "policy", "predicates",
+        "purse", "redact", "retries", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +67,7 @@ class Gate:
         redact: Callable[[str], str] | None = None,
         watch: Watch | None = None,
         keep: Keep | None = None,
+        ledger: Opens | None = None,
         seed: str | None = None,
     ) -> None:
         given = Policy(targets=(Target(policy),)) if isinstance(policy, str) else policy
@@ -77,6 +80,7 @@ class Gate:
         self.redact = redact
         self.watch = watch
         self.keep = keep
+        self.ledger = ledger
         self.breakers = _breakers(self.policy.breaker, store, self.clock)
         self._seed = seed if seed is not None else secrets.token_hex(6)
         self._count = count(1)

@@ -12,10 +12,11 @@ from typing import NamedTuple
 from gonogo.gate import commands as c
 from gonogo.gate import decisions as d
 from gonogo.gate import guards, lifecycle
+from gonogo.gate.events import Carried
 from gonogo.gate.guards import Block
 from gonogo.gate.policy import Hedge, Rule
 from gonogo.gate.signals import Classification
-from gonogo.gate.state import State, Turn
+from gonogo.gate.state import State, Turn, index_of
 from gonogo.gate.verdicts import category_of
 from gonogo.gate.waits import wait_s as backoff_s
 
@@ -245,6 +246,24 @@ def wait(turn: Turn, index: int, wait_s: float, reason: str) -> Block | None:
     turn.decisions.append(d.WaitStarted(turn.offset_ms, wait_s, reason))
     turn.commands.append(c.Wait(turn.at + wait_s))
     return None
+
+
+def first(turn: Turn) -> int | None:
+    """The target to begin with; where an earlier part of the call stopped, or behind that. None: there is none."""
+    state = turn.state
+    carried, order = state.began.carried, state.order
+    index = None if carried is None else index_of(turn.policy, carried.target)
+    if index is None:
+        return order[0] if state.fits(order[0]) else next(filter(state.fits, order), None)
+    state.current = state.candidate = index
+    return index if state.fits(index) else next(iter(state.others()), None)
+
+
+def wait_on(turn: Turn, carried: Carried, index: int) -> bool:
+    """Wait for the rest of what an earlier part of the call waited for; False when there is nothing to wait for."""
+    if carried.wait_s <= 0 or turn.policy.targets[index].name != carried.target:
+        return False
+    return wait(turn, index, carried.wait_s, "the rest of a wait") is None
 
 
 def wait_for_breaker(turn: Turn) -> bool:

@@ -38,12 +38,14 @@ def _began(turn: Turn, event: e.Began) -> None:
         turn.decisions += [
             d.TargetSkipped(turn.offset_ms, name, reason) for name, reason in state.out.items()
         ]
-    first = state.order[0] if state.fits(state.order[0]) else next(filter(state.fits, state.order), None)
+    first = going.first(turn)
     if first is None and len(event.unfit) == len(turn.policy.targets):
         going.fail(turn, "misconfigured", "no-target", "before", "no target can serve this call")
+    elif first is None and going.may_fall_back(turn):
+        going.fall_back(turn)
     elif first is None:
         going.fail(turn, "exhausted", "attempts", "before", "an earlier part of the call has used them up")
-    else:
+    elif event.carried is None or not going.wait_on(turn, event.carried, first):
         propose(turn, first)
 
 

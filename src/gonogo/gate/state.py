@@ -142,11 +142,20 @@ def _carry(state: State, carried: Carried) -> None:
     state.deadline_at = min(state.deadline_at, state.start_at + state.policy.bounds.deadline_s)
     state.number = carried.attempts
     state.per_target = dict(carried.per_target)
+    if carried.lost is not None:
+        _give_back(state, carried.lost)
     state.out = {**state.out, **carried.out}
     state.used = carried.used
     state.validation_errors = list(carried.validation_errors)
     state.fallbacks = carried.fallbacks
-    state.unclear = _index_of(state.policy, carried.unclear)
+    state.unclear = index_of(state.policy, carried.unclear)
+
+
+def _give_back(state: State, lost: str) -> None:
+    """A crash alone fails no call: where the attempt it cut short was the last one, it is made again."""
+    bounds = state.policy.bounds
+    state.number = min(state.number, bounds.attempts_max - 1)
+    state.per_target[lost] = min(state.per_target.get(lost, 0), bounds.attempts_per_target - 1)
 
 
 def _order(policy: Policy, first: int) -> tuple[int, ...]:
@@ -155,7 +164,8 @@ def _order(policy: Policy, first: int) -> tuple[int, ...]:
     return tuple(sorted(range(len(targets)), key=lambda index: (targets[index].tier, index != first, index)))
 
 
-def _index_of(policy: Policy, name: str | None) -> int | None:
+def index_of(policy: Policy, name: str | None) -> int | None:
+    """The place of a target in the policy's list; None when it isn't there."""
     return next((index for index, target in enumerate(policy.targets) if target.name == name), None)
 
 
