@@ -39,7 +39,7 @@ BUGS = (
     Planted("retry_counts_as_a_new_execution", "scheduling.py", "    if node.retrying:\n        return node.execution, node.attempt + 1, node.wave\n", "", (61,)),
     Planted("retries_forgotten_in_the_fold", "apply.py", "    node.retries = decision.retry\n", "", (21,)),
     Planted("unknown_effect_repeated", "machine.py", 'and event.effect == "unknown"', 'and event.effect == "never"', (97,)),
-    Planted("lost_call_repeated_blindly", "resuming.py", '    elif may_repeat(step):', '    elif True:', (120,)),
+    Planted("lost_call_repeated_blindly", "resuming.py", '    safe = may_repeat(turn.step(node)) or', '    safe = True or', (120,)),
     Planted("lost_call_starts_a_new_execution", "resuming.py", "scheduling.call(turn, node.site, node.scope, node, again=True)", "scheduling.call(turn, node.site, node.scope, node)", (0,)),
     Planted("gate_ignores_failures", "dependencies.py", 'if node.outcome in ("passed", "tolerated"):', 'if node.outcome in ("passed", "tolerated", "failed"):', (3,)),
     Planted("gate_opens_on_any_entry", "dependencies.py", "            if found is None:\n                break\n", "            if found is None:\n                return None\n", (25,)),

@@ -7,8 +7,10 @@ from typing import Any
 
 from msgspec import structs
 
+from gonogo.core import attempt_deltas
 from gonogo.core import events as e
 from gonogo.core.commands import Ask
+from gonogo.core.gated import Counted
 from gonogo.core.memory import apply_operation
 from gonogo.core.replays import keep
 from gonogo.core.revising import take_plan
@@ -75,13 +77,15 @@ def _returned(state: State, event: e.CallDone | e.CallFailed) -> None:
         keep(state, node.step, node.scope, event)
     if event.meta:
         if "usage" in event.meta:
-            _spend(state.spent, event.meta["usage"])
+            _spend(state.spent, event.meta["usage"], node.gate.counted if node.gate is not None else None)
         if "gate" in event.meta:
             _count_attempts(state, node, event.meta["gate"])
+    if node.gate is not None:
+        attempt_deltas.returned(state, node)
 
 
 def _count_attempts(state: State, node: Node, gate: Any) -> None:
-    """Further attempts within a call are retries of the run, and of the step unless counted apart (semantics.md 24).
+    """Attempts of a call whose journal doesn't hold them one by one.
 
     A call of several requests (`calls`: a model that used tools) needs an attempt for each of them.
     """
@@ -89,19 +93,20 @@ def _count_attempts(state: State, node: Node, gate: Any) -> None:
     requests = gate.get("calls", 1) if isinstance(gate, dict) else 1
     if not isinstance(attempts, list | tuple) or not isinstance(requests, int) or len(attempts) <= requests:
         return
-    again = len(attempts) - max(requests, 1)
-    state.spent.retries += again
-    block = node.site.part.step.on_fail
-    if block is not None and block.retry is not None and not block.retry.separately:
-        node.retries += again
+    if node.gate is None or not node.gate.began:
+        attempt_deltas.count_further(state, node, len(attempts) - max(requests, 1))
 
 
-def _spend(spent: Spent, usage: Any) -> None:
-    """What a call says it used, and the runs beneath it; what isn't a sensible number counts as none."""
+def _spend(spent: Spent, usage: Any, counted: Counted | None) -> None:
+    """What a call says it used, and the runs beneath it, without what its attempts have been counted for.
+
+    What isn't a sensible number counts as none.
+    """
     if isinstance(usage, dict):
-        spent.tokens += int(_amount(usage.get("tokens")))
-        spent.money += _amount(usage.get("cost"))
-        spent.calls += int(_amount(usage.get("calls")))
+        before = counted if counted is not None else Counted()
+        spent.tokens += max(0, int(_amount(usage.get("tokens"))) - before.tokens)
+        spent.money += max(0.0, _amount(usage.get("cost")) - before.money)
+        spent.calls += max(0, int(_amount(usage.get("calls"))) - before.calls)
         spent.retries += int(_amount(usage.get("retries")))
 
 
@@ -115,6 +120,8 @@ def _left(state: State, event: e.CallParked | e.CallLost) -> None:
     node = state.returned = state.calls.pop(event.call, None)
     if node is not None:
         node.call = None
+        if type(event) is e.CallLost:
+            attempt_deltas.lost(state, node)
 
 
 def _fired(state: State, event: e.TimerFired) -> None:
@@ -157,4 +164,5 @@ _ABSORB: dict[type, Callable[[State, Any], None]] = {
     e.CancelAsked: _cancel,
     e.Resumed: _resumed,
     e.RerunAsked: _rerun_asked,
+    **attempt_deltas.ATTEMPT_FACTS,
 }

@@ -13,6 +13,7 @@ from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.absorb import absorb
+from gonogo.core.attempt_deltas import ATTEMPT_DELTAS
 from gonogo.core.beforehand import proceed
 from gonogo.core.changes import (
     complete,
@@ -197,6 +198,7 @@ def _started(state: State, decision: d.Started) -> Node:
     state.calls[decision.call] = node
     if not decision.again:
         state.spent.calls += 1
+        node.gate = None
     return node
 
 
@@ -391,10 +393,10 @@ DELTAS: dict[type, Callable[[State, Any], Node | None]] = {
     d.Remediating: _remediating,
     d.Routing: _routing,
     d.Superseded: _superseded,
-    d.CallStopping: changes_nothing,
     d.Stopping: _stopping,
     d.Reopened: _reopened,
     d.Finished: _finished,
+    **ATTEMPT_DELTAS,
     **FAULT_DELTAS,
     **RERUN_DELTAS,
 }

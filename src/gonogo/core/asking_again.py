@@ -256,7 +256,7 @@ def _refuse_doubtful(state: State, found: Look) -> None:
     """Whether a mutating call was done must be known before another one is made."""
     for step, scope in found.members:
         for node in () if (step, scope) in found.given else list(state.nodes[step].values()):
-            lost = node.status == life.RUNNING and not may_repeat(state.step(node))
+            lost = node.status in life.CALLED and not may_repeat(state.step(node))
             if (lost or node.status == life.IN_DOUBT) and is_among(node, ((step, scope),)):
                 place = f"{node.step}@{node.scope}" if node.scope else node.step
                 move = f"gonogo answer {state.run_id} {place} done|again|failed"
@@ -289,7 +289,7 @@ def _acts_again(state: State, found: Look, place: Place) -> bool:
 def _has_acted(state: State, node: Node) -> bool:
     if node.fan is not None or (node.step, node.scope) in state.undone:
         return False
-    return node.execution > 0 and (node.effect != "none" or node.status in (life.IN_DOUBT, life.RUNNING))
+    return node.execution > 0 and (node.effect != "none" or node.status in (life.IN_DOUBT, *life.CALLED))
 
 
 def _to_begin(state: State, found: Look) -> tuple[str, ...]:

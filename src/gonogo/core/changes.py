@@ -143,7 +143,7 @@ def drop_items(state: State, node: Node) -> None:
     node.fan = None
     scopes = state.nodes[node.step]
     for scope in [scope for scope in scopes if scope.startswith(items)]:
-        if scopes[scope].site.foreign and scopes[scope].status in life.ACTIVE:
+        if scopes[scope].site.foreign and scopes[scope].status in (*life.ACTIVE, life.PAUSED):
             continue  # a route runs the step in there just now; it is no item
         item = scopes.pop(scope)
         state.remediating.pop((node.step, scope), None)
@@ -206,7 +206,7 @@ def request(state: State, node: Node) -> None:
     """A route asks for another run: at once where nothing is under way, else after it."""
     reopen(state, node)
     reopen_around(state, node)
-    if node.status in life.ACTIVE or node.status in (life.EXPANDING, life.IN_DOUBT):
+    if node.status in life.ACTIVE or node.status in (life.PAUSED, life.EXPANDING, life.IN_DOUBT):
         node.requested = True
         return
     forget_waits(state, node)

@@ -24,7 +24,10 @@ class Evaluate(Struct, frozen=True, gc=False):
 
 
 class StartCall(Struct, frozen=True, gc=False):
-    """Perform a step. `intent` names the call over retries, crashes and take-overs (semantics.md 17)."""
+    """Perform a step. `intent` names the call over retries, crashes and take-overs (semantics.md 17).
+
+    `tool`: it is no call of the run, but a use of this step within the call.
+    """
 
     call: int
     step: str
@@ -33,6 +36,19 @@ class StartCall(Struct, frozen=True, gc=False):
     attempt: int
     intent: str
     effects: Effects
+    tool: str = ""
+
+
+class LetAttempt(Struct, frozen=True, gc=False):
+    """Let an attempt go out that a call's gate asked for by this ticket; with a `refusal`, tell it why it may not.
+
+    `durable`: the record must be safe before.
+    """
+
+    call: int
+    ticket: int
+    refusal: str = ""
+    durable: bool = False
 
 
 class StopCall(Struct, frozen=True, gc=False):
@@ -61,4 +77,4 @@ class FinishRun(Struct, frozen=True, gc=False):
     parked: bool = False
 
 
-Command = Evaluate | StartCall | StopCall | SetTimer | ClearTimer | FinishRun
+Command = Evaluate | StartCall | LetAttempt | StopCall | SetTimer | ClearTimer | FinishRun

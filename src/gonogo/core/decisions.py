@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from gonogo.core.attempt_decisions import AttemptRefused, AttemptStarted, Paused
 from gonogo.core.commands import Ask
 from gonogo.core.decision import About, Decision
 from gonogo.core.fault_decisions import (
@@ -335,13 +336,14 @@ AnyDecision = (
     Planned | Refusal | Asked | Judged | Cleared | Skipped | Initialising | Initialised | Assuming | Started | Ended
     | Completed | Settled | Expanded | Retrying | TimedOut | Routed | Refused | OneShotSkip | FaultEvent | Flagged
     | Remediating | Routing | Superseded | Held | Doubted | Answered | Chosen | TimeLimited | Undone | TimerCleared
-    | CallStopping | Stopping | Reopened | Finished | Voted | NotTaken | Reminded | HandedOver | WaitsOn
-    | Rerun | Given
+    | AttemptStarted | AttemptRefused | Paused | CallStopping | Stopping | Reopened | Finished | Voted | NotTaken
+    | Reminded | HandedOver | WaitsOn | Rerun | Given
 )  # fmt: skip
 __all__ = [
-    "About", "Answered", "AnyDecision", "Asked", "Assuming", "CallStopping", "Chosen", "Cleared",
-    "Completed", "Decision", "Doubted", "Ended", "Expanded", "FaultEvent", "Finished", "Flagged", "Given", "HandedOver",
-    "Held", "Initialised", "Initialising", "Judged", "NotTaken", "OneShotSkip", "Planned", "Refusal", "Refused",
-    "Remediating", "Reminded", "Reopened", "Rerun", "Retrying", "Routed", "Routing", "Settled", "Skipped", "Started",
-    "Stopping", "Superseded", "TimeLimited", "TimedOut", "TimerCleared", "Undone", "Voted", "Wait", "WaitsOn",
+    "About", "Answered", "AnyDecision", "Asked", "Assuming", "AttemptRefused", "AttemptStarted", "CallStopping",
+    "Chosen", "Cleared", "Completed", "Decision", "Doubted", "Ended", "Expanded", "FaultEvent", "Finished", "Flagged",
+    "Given", "HandedOver", "Held", "Initialised", "Initialising", "Judged", "NotTaken", "OneShotSkip", "Paused",
+    "Planned", "Refusal", "Refused", "Remediating", "Reminded", "Reopened", "Rerun", "Retrying", "Routed", "Routing",
+    "Settled", "Skipped", "Started", "Stopping", "Superseded", "TimeLimited", "TimedOut", "TimerCleared", "Undone",
+    "Voted", "Wait", "WaitsOn",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from gonogo.core.faults import Effect, Fault, Issue
-from gonogo.core.plan import Plan
+from gonogo.core.plan import Effects, Plan
 from gonogo.expressions.results import MemoryOp, Result
 
 
@@ -103,6 +103,84 @@ class CallLost(Event, frozen=True, tag="call_lost"):
     call: int
 
 
+class Told(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One thing that a call's gate decided, at `at_s` on the call's own clock: its kind, its sentence, its evidence."""
+
+    kind: str
+    text: str
+    at_s: float = 0.0
+    data: dict[str, Any] = {}
+
+
+class AttemptAsked(Event, frozen=True, tag="attempt_asked"):
+    """The gate of a call in flight wants to call a target: attempt `number` of the call's request `request`.
+
+    Asked before anything goes out, so for an attempt that mutates its start is the durable intent (semantics.md 23).
+    `ticket` tells the wishes of a call apart. `tool`: the step that is used within the call, if it is that one's gate.
+    `tokens` and `money` are what it may use. `elapsed_s`: how long the request has been under way. `told`: what the
+    gate has decided since the last event of the request. `beneath`: not this run's own attempt, but what a run beneath
+    this call wants to spend, `calls` of it included.
+    """
+
+    call: int
+    ticket: int
+    request: int = 1
+    tool: str = ""
+    number: int = 1
+    target: str = ""
+    effects: Effects = "idempotent"
+    tokens: int = 0
+    money: float = 0.0
+    calls: int = 0
+    beneath: str = ""
+    elapsed_s: float = 0.0
+    told: tuple[Told, ...] = ()
+
+
+class AttemptEnded(Event, frozen=True, tag="attempt_ended"):
+    """An attempt that was let go has come to its end; `kind` names its failure, empty for an answer.
+
+    `out`: why its target serves the request no more. `wrong`: what the validator said of its answer. `next`: the target
+    that the request goes on to. `over`: it ends with this attempt.
+    """
+
+    call: int
+    ticket: int
+    kind: str = ""
+    status: int | None = None
+    effect: Effect = "done"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    money: float = 0.0
+    out: str = ""
+    wrong: str | None = None
+    next: str = ""
+    over: bool = False
+    elapsed_s: float = 0.0
+    told: tuple[Told, ...] = ()
+
+
+class GateWaits(Event, frozen=True, tag="gate_waits"):
+    """The gate of a call waits so long before its next attempt that others may have the call's slot meanwhile."""
+
+    call: int
+    wait_s: float
+    request: int = 1
+    tool: str = ""
+    target: str = ""
+    elapsed_s: float = 0.0
+    told: tuple[Told, ...] = ()
+
+
+class GateEnded(Event, frozen=True, tag="gate_ended"):
+    """A request of a call is over without another attempt."""
+
+    call: int
+    request: int = 1
+    tool: str = ""
+    told: tuple[Told, ...] = ()
+
+
 class TimerFired(Event, frozen=True, tag="timer_fired"):
     """A timer that was set came due."""
 
@@ -171,6 +249,10 @@ AnyEvent = (
     | CallFailed
     | CallParked
     | CallLost
+    | AttemptAsked
+    | AttemptEnded
+    | GateWaits
+    | GateEnded
     | TimerFired
     | AnswerGiven
     | CancelAsked
@@ -178,6 +260,7 @@ AnyEvent = (
     | RerunAsked
 )
 __all__ = [
-    "UNSET", "AnswerGiven", "AnyEvent", "CallDone", "CallFailed", "CallLost", "CallParked", "CancelAsked",
-    "Evaluated", "Event", "GivenOutput", "RerunAsked", "Resumed", "RunStarted", "TimerFired", "UnsetType",
+    "UNSET", "AnswerGiven", "AnyEvent", "AttemptAsked", "AttemptEnded", "CallDone", "CallFailed", "CallLost",
+    "CallParked", "CancelAsked", "Evaluated", "Event", "GateEnded", "GateWaits", "GivenOutput", "RerunAsked", "Resumed",
+    "RunStarted", "TimerFired", "Told", "UnsetType",
 ]  # fmt: skip

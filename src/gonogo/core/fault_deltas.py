@@ -88,6 +88,7 @@ def _doubted(state: State, decision: d.Doubted) -> Node:
 def _answered(state: State, decision: d.Answered) -> Node:
     node = state.existing(decision.step, decision.scope)
     forget_waits(state, node)
+    node.gate = None
     node.effect = "none" if decision.fault is not None else "done"
     if decision.fault is not None:
         node.result = e.CallFailed(at=state.at, call=0, fault=decision.fault)

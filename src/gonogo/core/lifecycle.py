@@ -6,7 +6,8 @@
     pending ─▶ expanding ─▶ routing ─▶ done                 (a fan-out: its items make their own moves)
     pending, deciding, cleared ─▶ initialising ─▶ cleared   (a step with on_init)
 
-`done` goes back to `pending` when a route asks for another run.
+`done` goes back to `pending` when a route asks for another run. A call whose gate waits long is `paused`, and then
+`running` again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ CLEARED = "cleared"
 INITIALISING = "initialising"
 ASSUMING = "assuming"
 RUNNING = "running"
+PAUSED = "paused"
 CHECKING = "checking"
 ROUTING = "routing"
 REMEDIATING = "remediating"
@@ -34,7 +36,8 @@ MOVES: dict[str, frozenset[str]] = {
     CLEARED: frozenset({PENDING, CLEARED, INITIALISING, ASSUMING, RUNNING, EXPANDING, DONE}),
     INITIALISING: frozenset({INITIALISING, CLEARED, ROUTING, PENDING, DONE}),
     ASSUMING: frozenset({ASSUMING, PENDING, RUNNING, ROUTING, DONE}),
-    RUNNING: frozenset({RUNNING, CHECKING, ROUTING, HOLDING, IN_DOUBT, PENDING, DONE}),
+    RUNNING: frozenset({RUNNING, PAUSED, CHECKING, ROUTING, HOLDING, IN_DOUBT, PENDING, DONE}),
+    PAUSED: frozenset({RUNNING, CHECKING, ROUTING, HOLDING, IN_DOUBT, PENDING, DONE}),
     CHECKING: frozenset({CHECKING, ROUTING, PENDING, DONE}),
     ROUTING: frozenset({ROUTING, REMEDIATING, BACKING_OFF, HOLDING, PENDING, DONE}),
     REMEDIATING: frozenset({ROUTING, BACKING_OFF, PENDING, DONE}),
@@ -48,13 +51,16 @@ MOVES: dict[str, frozenset[str]] = {
 ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})
 """A step in one of these holds a slot. Waits hold none."""
 
+CALLED = frozenset({RUNNING, PAUSED})
+"""A step in one of these has a call out, or one that is to be made again."""
+
 WAITING = frozenset({REMEDIATING, BACKING_OFF, HOLDING, IN_DOUBT})
 """Under way, but nothing runs: leaves room for the next item of a fan-out."""
 
 AWAITS_RUNS = frozenset({REMEDIATING, INITIALISING})
 """A step in one of these waits for what it routed."""
 
-BUSY = ACTIVE | {EXPANDING, INITIALISING}
+BUSY = ACTIVE | {PAUSED, EXPANDING, INITIALISING}
 """An item in one of these takes up room in its fan-out's window."""
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gonogo.core import (
     asking_again,
+    attempts,
     completion,
     contracts,
     fanout,
@@ -77,6 +78,8 @@ def settle(turn: Turn) -> None:
     state = turn.state
     while True:
         _work_off(turn)
+        if turn.state.returning and attempts.take_up(turn):
+            continue
         if len(turn.ready) and scheduling.start_ready(turn):
             continue
         if turn.graph.limited and spending.out_of_calls(turn):
@@ -206,7 +209,7 @@ def _assume_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result
 
 def _returned(turn: Turn, event: e.CallDone | e.CallFailed) -> None:
     node = turn.state.returned
-    if node is None or node.status != life.RUNNING:
+    if node is None or node.status not in life.CALLED:
         return
     if _in_doubt(turn, node, event):
         holds.doubt(turn, node, _doubt(event))
@@ -238,7 +241,7 @@ def _route(turn: Turn, node: Node) -> None:
 
 def _parked(turn: Turn, event: e.CallParked) -> None:
     node = turn.state.returned
-    if node is None or node.status != life.RUNNING:
+    if node is None or node.status not in life.CALLED:
         return
     if node.requested:
         turn.supersede(node)  # nobody need answer for a run that doesn't count
@@ -248,8 +251,12 @@ def _parked(turn: Turn, event: e.CallParked) -> None:
 
 def _lost(turn: Turn, event: e.CallLost) -> None:
     node = turn.state.returned
-    if node is not None and node.status == life.RUNNING:
+    if node is not None and node.status in life.CALLED:
         resuming.lost(turn, node)
+
+
+def _noted(turn: Turn, event: e.AttemptEnded | e.GateEnded) -> None:
+    """A fact of a call's gate, which goes on by itself."""
 
 
 def _timer_fired(turn: Turn, event: e.TimerFired) -> None:
@@ -296,6 +303,10 @@ _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {
     e.CallFailed: _returned,
     e.CallParked: _parked,
     e.CallLost: _lost,
+    e.AttemptAsked: attempts.asked,
+    e.AttemptEnded: _noted,
+    e.GateWaits: attempts.waits,
+    e.GateEnded: _noted,
     e.TimerFired: _timer_fired,
     e.AnswerGiven: _answer_given,
     e.CancelAsked: _cancel_asked,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gonogo.core import attempt_deltas
 from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
@@ -50,7 +51,7 @@ def _ask_for(state: State, node: Node, decision: d.Rerun, *, given: bool) -> Non
     if not given:
         request(state, node)
         return
-    if node.status in (life.RUNNING, life.IN_DOUBT) and node.site.part.step.effects == "mutates":
+    if node.status in (*life.CALLED, life.IN_DOUBT) and node.site.part.step.effects == "mutates":
         node.effect = "unknown"
     reopen(state, node)
     reopen_around(state, node)
@@ -101,6 +102,7 @@ def _given(state: State, decision: d.Given) -> Node:
     node.call = None
     for call in [number for number, other in state.calls.items() if other is node]:
         del state.calls[call]  # lost in a crash; what became of it doesn't matter any more
+    attempt_deltas.returned(state, node)
     node.requested = node.retrying = node.again = False
     node.init = None
     node.trigger = None

@@ -6,8 +6,8 @@ and would only undo it once more.
 
 from __future__ import annotations
 
+from gonogo.core import attempts, holds, scheduling, stopping
 from gonogo.core import decisions as d
-from gonogo.core import holds, scheduling, stopping
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.retries import may_repeat
@@ -91,6 +91,7 @@ def _was_skipped_for_want(node: Node) -> bool:
 
 def _forget_derived(state: State) -> None:
     state.ready.clear()
+    state.returning.clear()
     for node in state.all_nodes():
         if node.fan is not None:
             node.fan.cursor = 0
@@ -104,18 +105,25 @@ def _look_again(turn: Turn, node: Node) -> None:
         turn.expanded.append(node)
     elif node.status == life.HOLDING and node.hold is not None and "child" in node.hold.details:
         holds.repeat(turn, node)
+    elif node.status == life.PAUSED and node.call is None:
+        attempts.queue(turn.state, node)
     elif node.status in (life.PENDING, life.CLEARED) and turn.state.aggregate_of(node) is None:
         turn.routed.append((node.step, node.scope))
 
 
 def lost(turn: Turn, node: Node) -> None:
-    """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6)."""
-    step = turn.step(node)
-    if may_repeat(step) and node.requested:
+    """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6).
+
+    It is safe where every attempt that its gate made is known to have done nothing.
+    """
+    safe = may_repeat(turn.step(node)) or (node.gate is not None and node.gate.nothing_done())
+    if safe and node.requested:
         turn.supersede(node)  # it is to run again anyhow, and what this call gave wouldn't count
-    elif may_repeat(step) and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
+    elif safe and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
         stopping.end_waiting(turn, node, cancelled=True)
-    elif may_repeat(step):
+    elif safe and node.status == life.PAUSED:
+        attempts.queue(turn.state, node)
+    elif safe:
         scheduling.call(turn, node.site, node.scope, node, again=True)
     else:
         holds.doubt(turn, node, "the run was interrupted during this call; nobody knows whether it was done")

@@ -13,6 +13,7 @@ from gonogo.core.commands import Ask
 from gonogo.core.decisions import Finished, Held
 from gonogo.core.events import CallDone, CallFailed
 from gonogo.core.faults import Fault, Issue
+from gonogo.core.gated import Gated
 from gonogo.core.graph import Graph
 from gonogo.core.parts import Part, Site, site_at, site_of_items
 from gonogo.core.plan import Plan, Step, Target
@@ -71,7 +72,7 @@ class Node:
 
     __slots__ = (
         "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content",
-        "effect", "ended_at", "event", "execution", "fan", "fault", "hold", "init", "inputs", "issues", "items",
+        "effect", "ended_at", "event", "execution", "fan", "fault", "gate", "hold", "init", "inputs", "issues", "items",
         "lists", "meta", "outcome", "output", "reason", "requested", "requester", "result", "retries", "retrying",
         "scope", "settled", "site", "started_at", "status", "step", "timer", "trigger", "waits_for", "wave",
     )  # fmt: skip
@@ -102,6 +103,7 @@ class Node:
         self.requester: tuple[str, str] | None = None
         self.arguments: dict[str, Any] | None = None
         self.event: str | None = None
+        self.gate: Gated | None = None
         self.hold: Held | None = None
         self.init: Init | None = None
         self.trigger: str | None = None
@@ -140,13 +142,16 @@ class Kept(NamedTuple):
 
 
 class Spent:
-    """What a run has used so far. `time_s` without the time since it last went on."""
+    """What a run has used so far. `time_s` without the time since it last went on.
 
-    __slots__ = ("calls", "money", "retries", "time_s", "tokens")
+    `tokens_kept` and `money_kept` are set aside for attempts under way.
+    """
+
+    __slots__ = ("calls", "money", "money_kept", "retries", "time_s", "tokens", "tokens_kept")
 
     def __init__(self) -> None:
-        self.calls = self.retries = self.tokens = 0
-        self.money = self.time_s = 0.0
+        self.calls = self.retries = self.tokens = self.tokens_kept = 0
+        self.money = self.money_kept = self.time_s = 0.0
 
 
 class State:
@@ -179,6 +184,8 @@ class State:
         self.fired: Node | None = None
         self.lost_asks: tuple[Ask, ...] = ()
         self.ready = ReadyQueue()
+        # Derived, like `ready`: calls that want back the slot they gave up, in configuration order.
+        self.returning: list[tuple[int, tuple[int, ...], str, str]] = []
         self.timers: dict[int, tuple[float, Node | None]] = {}
         self.dropped: dict[str, dict[str, int]] = {}
         self.foreign: dict[str, dict[str, None]] = {}

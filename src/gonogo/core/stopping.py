@@ -54,9 +54,12 @@ def ends_now(turn: Turn, node: Node) -> bool:
 
 def stop_node(turn: Turn, node: Node, *, at_once: bool) -> None:
     """End what waits, skip what hasn't started, tell what runs to stop when it must."""
-    if node.status == life.RUNNING:
+    if node.status in life.CALLED and node.call is not None:
         if at_once:
             turn.stop_call(node)
+    elif node.status in life.CALLED:
+        if at_once:
+            end_waiting(turn, node, cancelled=True)
     elif node.status in (life.BACKING_OFF, life.REMEDIATING, life.HOLDING):
         turn.clear_timer(node)
         end_waiting(turn, node, cancelled=at_once or node.status == life.HOLDING)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from gonogo.core import decisions as d
-from gonogo.core.events import CallFailed
+from gonogo.core.events import AnyEvent, AttemptEnded, CallFailed
 from gonogo.journal.codec import decode_with
 from gonogo.journal.records import AnyDecision, Record
 
@@ -21,17 +21,20 @@ __all__ = ["Glimpse", "fault_glimpse_decoder", "glimpse_decoder", "glimpses_of"]
 
 _KEPT = (
     d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged, d.Held, d.Doubted, d.FaultEvent,
-    d.Undone,
+    d.Undone, d.AttemptStarted, d.AttemptRefused,
 )  # fmt: skip
 _SEQ = b'{"seq":'
 _CALL_FAILED = str(CallFailed.__struct_config__.tag)
 
 
 class Moment(Struct, frozen=True):
-    """Of an event its time on the run's clock, and its kind."""
+    """Of an event its time on the run's clock and its kind; of an attempt's end which one it was and how it failed."""
 
     at: float = 0.0
     type: str = ""
+    call: int = 0
+    ticket: int = 0
+    kind: str = ""
 
     @property
     def failed(self) -> bool:
@@ -51,7 +54,14 @@ def glimpses_of(records: Iterable[Record]) -> Iterator[Glimpse]:
     """Glimpses of whole records."""
     for record in records:
         event = record.event
-        yield Glimpse(record.seq, Moment(event.at, str(event.__struct_config__.tag)), record.decisions)
+        yield Glimpse(record.seq, _moment(event), record.decisions)
+
+
+def _moment(event: AnyEvent) -> Moment:
+    tag = str(event.__struct_config__.tag)
+    if isinstance(event, AttemptEnded):
+        return Moment(event.at, tag, event.call, event.ticket, event.kind)
+    return Moment(event.at, tag)
 
 
 def glimpse_decoder() -> Callable[[bytes], Glimpse]:

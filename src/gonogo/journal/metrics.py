@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from gonogo.core import decisions as d
 from gonogo.core.faults import Fault
-from gonogo.journal.glimpse import Glimpse
+from gonogo.journal.glimpse import Glimpse, Moment
 
 __all__ = ["FAMILIES", "About", "Family", "Meter", "Metric", "Sample", "as_json"]
 
@@ -64,6 +64,16 @@ _SECONDS = Family(
     ("step",),
 )
 _CALLS = Family("gonogo_calls_total", "Calls made, those of retries and items included.", ("step",))
+_ATTEMPTS = Family(
+    "gonogo_attempts_total",
+    "Attempts that calls made through their gates, by target; a fallback is one, too.",
+    ("step", "target"),
+)
+_ATTEMPT_FAILURES = Family(
+    "gonogo_attempt_failures_total",
+    "Attempts that failed, by the kind of their failure.",
+    ("step", "target", "kind"),
+)
 _SKIPS = Family("gonogo_skips_total", "Times a step or item was skipped, by reason.", ("step", "reason"))
 _SUPPRESSED = Family(
     "gonogo_suppressed_total", "Mutating steps held back because of a failure before them.", ("step",)
@@ -114,8 +124,8 @@ _INFO = Family(
 )
 
 FAMILIES = (
-    _INFO, _RUN_SECONDS, _RUNS, _SECONDS, _CALLS, _RETRIES, _FAULTS, _EVENTS, _VIOLATIONS, _LOOPS, _SKIPS,
-    _SUPPRESSED, _BREACHES, _UNDONE, _HOLDS,
+    _INFO, _RUN_SECONDS, _RUNS, _SECONDS, _CALLS, _ATTEMPTS, _ATTEMPT_FAILURES, _RETRIES, _FAULTS, _EVENTS,
+    _VIOLATIONS, _LOOPS, _SKIPS, _SUPPRESSED, _BREACHES, _UNDONE, _HOLDS,
 )  # fmt: skip
 """Every family, in the order in which they are told."""
 
@@ -147,11 +157,14 @@ class Meter:
         # Where the latest run hasn't passed: its outcome as counted, and its fault. Another attempt changes both.
         self._ends: dict[tuple[str, str], tuple[str, Fault | None]] = {}
         self._classes: dict[tuple[str, str], str] = {}
+        self._flying: dict[tuple[int, int], tuple[str, str]] = {}
         self._at = 0.0
 
     def see(self, glimpse: Glimpse) -> None:
         """Count a record."""
         self._at = glimpse.event.at
+        if glimpse.event.ticket:
+            self._attempt_over(glimpse.event)
         for decision in glimpse.decisions:
             count = _COUNT.get(type(decision))
             if count is not None:
@@ -183,6 +196,22 @@ class Meter:
             self._began[decision.step, decision.scope] = self._at
         if decision.attempt == 1:
             self._ends.pop((decision.step, decision.scope), None)
+
+    def attempted(self, decision: d.AttemptStarted) -> None:
+        """An attempt of the run's own; what a run beneath makes is counted there."""
+        if not decision.beneath:
+            self._add(_ATTEMPTS, decision.step, decision.target)
+            self._flying[decision.call, decision.ticket] = (decision.step, decision.target)
+
+    def _attempt_over(self, moment: Moment) -> None:
+        place = self._flying.pop((moment.call, moment.ticket), None)
+        if place is not None and moment.kind:
+            self._add(_ATTEMPT_FAILURES, *place, moment.kind)
+
+    def attempt_refused(self, decision: d.AttemptRefused) -> None:
+        """A budget's no to an attempt."""
+        if decision.limit:
+            self._add(_BREACHES, decision.limit.removeprefix(RUN_BUDGET))
 
     def ended(self, decision: d.Ended) -> None:
         """The end of an attempt, of a whole fan-out, or of what never ran; or another outcome for the same failure."""
@@ -269,6 +298,8 @@ def _told(value: float) -> float:
 _COUNT: MappingProxyType[type, Callable[[Meter, Any], None]] = MappingProxyType(
     {
         d.Started: Meter.started,
+        d.AttemptStarted: Meter.attempted,
+        d.AttemptRefused: Meter.attempt_refused,
         d.Ended: Meter.ended,
         d.Superseded: Meter.superseded,
         d.Skipped: Meter.skipped,

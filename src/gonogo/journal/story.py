@@ -11,7 +11,18 @@ from typing import Any
 from msgspec import Struct
 
 from gonogo.core import decisions as d
-from gonogo.core.events import CallDone, CallFailed, RerunAsked, RunStarted
+from gonogo.core.events import (
+    AnyEvent,
+    AttemptAsked,
+    AttemptEnded,
+    CallDone,
+    CallFailed,
+    GateEnded,
+    GateWaits,
+    RerunAsked,
+    RunStarted,
+    Told,
+)
 from gonogo.core.plan import Plan
 from gonogo.journal.records import Record
 
@@ -19,6 +30,10 @@ __all__ = ["Line", "story"]
 
 _UNTOLD = (d.Asked, d.Settled, d.TimerCleared, d.Completed, d.WaitsOn)
 """Bookkeeping: recorded so that a state can be rebuilt, no news to a person."""
+
+
+_ATTEMPTS = (AttemptAsked, AttemptEnded, GateWaits, GateEnded)
+_OF_CALLS = (*_ATTEMPTS, CallDone, CallFailed)
 
 
 class Line(Struct, frozen=True, omit_defaults=True):
@@ -46,16 +61,17 @@ def story(records: Iterable[Record], step: str | None = None, scope: str | None 
     plan: Plan | None = None
     lines: list[Line] = []
     calls: dict[int, tuple[str, str]] = {}
+    told: set[int] = set()
     for record in records:
         event = record.event
         if isinstance(event, RunStarted):
             plan = event.plan
         elif isinstance(event, RerunAsked):
             plan = event.plan or plan
-        elif isinstance(event, CallDone | CallFailed) and event.call in calls:
-            where = calls.pop(event.call)
+        elif isinstance(event, _OF_CALLS) and event.call in calls:
+            where = calls[event.call]
             if step in (None, where[0]) and scope in (None, where[1]):
-                lines.extend(_of_call(record, event, *where))
+                lines.extend(_of_call(record, event, *where, told))
         for decision in record.decisions:
             if isinstance(decision, d.Started):
                 calls[decision.call] = (decision.step, decision.scope)
@@ -86,10 +102,33 @@ def _lines(
     )
 
 
-def _of_call(record: Record, event: CallDone | CallFailed, step: str, scope: str) -> Iterator[Line]:
-    """What the call's gate decided, in its own sentences (`gate/summary.py`); they came before the call's end."""
+def _of_call(record: Record, event: AnyEvent, step: str, scope: str, told: set[int]) -> Iterator[Line]:
+    """What happened within a call. `told`: calls whose attempts the records hold."""
+    if isinstance(event, CallDone | CallFailed):
+        yield from _of_end(record, event, step, scope, event.call in told)
+    elif isinstance(event, _ATTEMPTS):
+        told.add(event.call)
+        for each in event.told:
+            text = f"call: {each.at_s:.3f} s: {each.text}"
+            yield Line(record.seq, event.at, text, step, scope, "gate", None, _reads(each))
+
+
+def _reads(told: Told) -> dict[str, Any]:
+    """What the rules of a gate's decision read, as path → value."""
+    reads = told.data.get("reads")
+    return {
+        str(read["path"]): read.get("value")
+        for read in (reads if isinstance(reads, list | tuple) else ())
+        if isinstance(read, dict) and "path" in read
+    }
+
+
+def _of_end(
+    record: Record, event: CallDone | CallFailed, step: str, scope: str, told: bool
+) -> Iterator[Line]:
+    """What the call's gate decided, where no record before has it, and which tools were used."""
     gate = event.meta.get("gate")
-    sentences = gate.get("decisions") if isinstance(gate, dict) else None
+    sentences = gate.get("decisions") if isinstance(gate, dict) and not told else None
     for text in sentences if isinstance(sentences, list | tuple) else ():
         if isinstance(text, str):
             yield Line(record.seq, event.at, f"call: {text}", step, scope, "gate")

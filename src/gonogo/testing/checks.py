@@ -179,7 +179,7 @@ class Watch:
         if isinstance(decision, d.Routed):
             for step, scope in decision.members:
                 node = state.node(step, scope)
-                if node is not None and node.status == life.RUNNING:
+                if node is not None and node.status in life.CALLED:
                     self.owed.add((step, scope))
         elif isinstance(decision, d.Superseded | d.Started | d.Skipped):
             self.owed.discard((decision.step, decision.scope))
