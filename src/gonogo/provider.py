@@ -221,7 +221,8 @@ class Provider(Struct, frozen=True):
     a call with this config does outside; None means it can't be known and counts as repeatable
     ("idempotent"). `own_timeout`: the provider ends itself in time (it wants to keep partial output); the
     host only backs it up. `inline`: `run` waits for nothing but `context.evaluate`, so that no task is needed for it.
-    `gated`: it calls out through `context.gate`, so that a step's `reliability` has a meaning.
+    `gated`: it calls out through `context.gate`, so that a step's `reliability` has a meaning; what it changes outside
+    by mutating attempts it changes by nothing else, for a resume goes by what became of them.
     `local_only`: it needs the process that runs the workflow (a child run, the person at hand), so no other worker
     performs it. `needs_names`: False when `call.names` is never read, so that the host need not build it. `needs`:
     Python modules that gonogo doesn't bring, each with what installs it; where one is missing, files are refused.

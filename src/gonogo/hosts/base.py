@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gonogo.core.plan import Plan
     from gonogo.core.state import State
     from gonogo.expressions.sandbox import Sandbox
-    from gonogo.gate.budgets import Purse
+    from gonogo.hosts.attempts import Above
     from gonogo.hosts.away import Spread
     from gonogo.journal.records import Record
     from gonogo.journal.redact import Redactor
@@ -78,7 +78,7 @@ class Surroundings(Struct, frozen=True):
     one, secrets included, for references and commands; `overlay` the part of it that was given for this run.
     `plan_of` loads the plan of a file a workflow step names. `patience_s` is how long a parked run waits for an
     answer or a timer. `slots` bounds calls over a run and its children together (case CON-2).
-    `outbound` is what their gates share, `purse` what the run above may still spend.
+    `outbound` is what their gates share, `above` where a run beneath another asks before it spends.
     `spread` is how calls get to other workers, where there are any.
     """
 
@@ -96,7 +96,7 @@ class Surroundings(Struct, frozen=True):
     patience_s: float = 0.0
     slots: asyncio.Semaphore | None = None
     outbound: Outbound = field(default_factory=Outbound)
-    purse: Purse | None = None
+    above: Above | None = None
     spread: Spread | None = None
 
 

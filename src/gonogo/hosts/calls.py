@@ -7,7 +7,7 @@ What the outcome means is the core's business.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -25,7 +25,8 @@ from gonogo.hosts.evaluation import Answer
 from gonogo.hosts.keys import Keys, Place
 from gonogo.hosts.outcomes import Outcomes, bug_in
 from gonogo.hosts.prepare import Card, Preparation, Prepared, Unprepared, key_of
-from gonogo.provider import Context, Outcome
+from gonogo.hosts.slots import Slots
+from gonogo.provider import Context, Failed, Outcome
 
 STOP_S = 4.0
 """A command's own ladder (TERM, two seconds, KILL) must fit in."""
@@ -83,11 +84,14 @@ class Calls:
         outcomes: Outcomes,
         clock: RunClock,
         context_for: Callable[[StartCall, Step, float | None], Context],
-        slots: asyncio.Semaphore | None,
+        slots: Slots,
         *,
         post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
+        may_call: Callable[[StartCall], Awaitable[Fault | None]] | None = None,
     ) -> None:
+        """`may_call` asks the runs above for one more call, where there are any; a fault says no."""
+        self._may_call = may_call
         self._state = state
         self._preparation = preparation
         self._outcomes = outcomes
@@ -116,7 +120,8 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - told apart there
             self._land_error(flight, error)
             return
-        if card.provider.inline and self._slots is None and flight.step.idempotency_key is None:
+        alone = self._may_call is None and not self._slots.are_shared
+        if card.provider.inline and alone and flight.step.idempotency_key is None:
             self._run_inline(flight, card)
         else:
             flight.task = self._loop.create_task(self._fly(flight, card))
@@ -261,7 +266,11 @@ class Calls:
 
     async def _performed(self, flight: Flight, card: Card, prepared: Prepared) -> Outcome:
         context = self._context(flight, prepared)
-        async with nullcontext() if self._slots is None or card.provider.name == CONTAINER else self._slots:
+        refusal = await self._may_call(flight.command) if self._may_call is not None else None
+        if refusal is not None:
+            return Failed(refusal)
+        call = flight.command.call
+        async with nullcontext() if card.provider.name == CONTAINER else self._slots.of(call):
             self._set_alarm(flight, card, prepared)
             flight.called = True
             return await card.provider.run(prepared.call, context)

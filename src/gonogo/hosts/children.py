@@ -35,7 +35,7 @@ from gonogo.provider import ChildResult, Provider
 from gonogo.providers.table import Table, UnknownType
 
 if TYPE_CHECKING:
-    from gonogo.gate.budgets import Purse
+    from gonogo.hosts.attempts import Above
 
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _BASE_CHARACTERS_MAX = 72
@@ -63,14 +63,14 @@ class Children:
         overrides: Mapping[str, Any],
         *,
         shares_memory: bool,
-        purse: Purse | None = None,
+        above: Above | None = None,
     ) -> ChildResult:
-        """Run the child of a call, or go on with it; it spends from `purse`, too.
+        """Run the child of a call, or go on with it; it asks `above` before it spends.
 
         Raises JournalError, SandboxError, Bug.
         """
         run_id = child_id(self._state.run_id, command)
-        around = replace(self._around, purse=purse)
+        around = replace(self._around, above=above)
         journal = self._known(run_id)
         if not isinstance(journal, JournalError):
             result = await self._run_again(journal, around)
@@ -82,7 +82,9 @@ class Children:
             result = await self._run_new(event, self._created(run_id, journal), around)
         child = _as_child(result)
         if self._state.graph.limited:
-            child = msgspec.structs.replace(child, usage=_usage(result.state))
+            # Calls that were asked for one by one are known already.
+            known = frozenset({"calls"}) if above is not None and above.counts_calls else frozenset()
+            child = msgspec.structs.replace(child, usage=_usage(result.state, known))
         if not shares_memory or child.verdict != "GO":
             return child
         records = self._around.runs.read(run_id).records
@@ -236,9 +238,10 @@ def _as_child(result: RunResult) -> ChildResult:
     return ChildResult(result.run_id, verdict, given if verdict != "HOLD" else {}, fault, result.waiting)
 
 
-def _usage(state: State) -> dict[str, float]:
+def _usage(state: State, known: frozenset[str]) -> dict[str, float]:
     spent = state.spent
-    return {"calls": spent.calls, "retries": spent.retries, "tokens": spent.tokens, "cost": spent.money}
+    told = {"calls": spent.calls, "retries": spent.retries, "tokens": spent.tokens, "cost": spent.money}
+    return {name: used for name, used in told.items() if name not in known}
 
 
 def _fault(kind: str, message: str) -> Fault:

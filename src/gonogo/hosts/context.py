@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gonogo.core.commands import StartCall
@@ -17,7 +18,8 @@ from gonogo.hosts.tools import StepTools
 from gonogo.provider import ChildResult, Outcome
 
 if TYPE_CHECKING:
-    from gonogo.gate import Gate, Policy, Purse
+    from gonogo.gate import Gate, Policy
+    from gonogo.hosts.attempts import Above
 
 
 class RunChild(Protocol):
@@ -31,7 +33,7 @@ class RunChild(Protocol):
         overrides: Mapping[str, Any],
         *,
         shares_memory: bool,
-        purse: Purse | None = None,
+        above: Above | None = None,
     ) -> ChildResult: ...
 
 
@@ -39,8 +41,8 @@ class CallContext:
     """The context of one call. Everything that leaves it for a person is masked."""
 
     __slots__ = (
-        "_around", "_child", "_command", "_evaluations", "_gates", "_run_id", "_step", "_templates", "_timeout_s",
-        "_tools",
+        "_around", "_child", "_command", "_evaluations", "_gates", "_requests", "_run_id", "_step", "_templates",
+        "_timeout_s", "_tools",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +68,7 @@ class CallContext:
         self._gates = gates
         self._tools = tools
         self._timeout_s = timeout_s
+        self._requests: Iterator[int] | None = None
 
     async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
         """Evaluate in the run's sandbox. A script may take as long as its step, anything else its kind's limit."""
@@ -123,7 +126,7 @@ class CallContext:
             inputs,
             overrides,
             shares_memory=shares_memory,
-            purse=self._gates.purse(),
+            above=self._gates.above(self._command),
         )
 
     async def run_step(
@@ -140,8 +143,10 @@ class CallContext:
             await asyncio.sleep(wait_s)
 
     def gate(self, default: Policy | None = None) -> Gate:
-        """The gate of this call."""
-        return self._gates.of(self._command, self._timeout_s, default, self.progress)
+        """The gate of this call. Its requests are numbered through all the gates that the call asks for."""
+        if self._requests is None:
+            self._requests = count(1)
+        return self._gates.of(self._command, self._timeout_s, default, self.progress, self._requests)
 
     @property
     def working_directory(self) -> str:

@@ -191,7 +191,7 @@ async def _no_child(
     overrides: Mapping[str, Any],
     *,
     shares_memory: bool,
-    purse: object = None,
+    above: object = None,
 ) -> ChildResult:
     _refuse(command.step)
 

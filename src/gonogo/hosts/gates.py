@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -23,10 +23,12 @@ from gonogo.hosts.pacing import Pacer
 
 if TYPE_CHECKING:
     from gonogo.gate.budgets import Purse, RetryShare
+    from gonogo.gate.clock import Clock
     from gonogo.gate.gate import Gate
     from gonogo.gate.policy import Policy
     from gonogo.gate.rules import Answer
     from gonogo.gate.stores import Store
+    from gonogo.hosts.attempts import Above, Attempts
     from gonogo.hosts.base import Surroundings
     from gonogo.hosts.evaluation import Evaluations
 
@@ -46,12 +48,14 @@ class Outbound:
     """What all gates of a run and of the runs beneath it share: the share of retries, breakers' records, and paces.
 
     Records are kept where `open_store` says, so that other processes find them; without one they end with the run.
+    `clock` is theirs; None is the system's.
     """
 
-    __slots__ = ("_open_store", "_retries", "_store", "pacer", "trouble")
+    __slots__ = ("_open_store", "_retries", "_store", "clock", "pacer", "trouble")
 
-    def __init__(self, open_store: Callable[[], Store] | None = None) -> None:
+    def __init__(self, open_store: Callable[[], Store] | None = None, clock: Clock | None = None) -> None:
         self._open_store = open_store
+        self.clock = clock
         self.pacer = Pacer(time.monotonic)
         self.trouble: str | None = None
         self._retries: RetryShare | None = None
@@ -81,10 +85,14 @@ class Outbound:
 class Gates:
     """Makes the gates of one run."""
 
-    __slots__ = ("_around", "_evaluations", "_policies", "_purse", "_state")
+    __slots__ = ("_around", "_attempts", "_evaluations", "_policies", "_purse", "_state")
 
-    def __init__(self, state: State, around: Surroundings, evaluations: Evaluations) -> None:
+    def __init__(
+        self, state: State, around: Surroundings, evaluations: Evaluations, attempts: Attempts | None
+    ) -> None:
+        """`attempts` is where calls write theirs; without it they are told of with the call's end."""
         self._state = state
+        self._attempts = attempts
         self._around = around
         self._evaluations = evaluations
         self._policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
@@ -96,20 +104,27 @@ class Gates:
         timeout_s: float | None,
         default: Policy | None,
         tell: Callable[[str], None],
+        requests: Iterator[int],
     ) -> Gate:
-        """The gate of a call, which may take `timeout_s`; `tell` hears of waits and switches. Raises ConfigError."""
+        """The gate of a call, which may take `timeout_s`; `tell` hears of waits and switches. Raises ConfigError.
+
+        `requests` numbers what goes through it.
+        """
         from gonogo.gate.gate import Gate
 
         step = self._state.graph.steps[command.step]
         outbound = self._around.outbound
+        policy, attempts = within(self._policy(step, default), timeout_s), self._attempts
         gate = Gate(
-            within(self._policy(step, default), timeout_s),
+            policy,
             store=outbound.store(),
             retries=outbound.retries(),
-            purse=self.purse(),
+            purse=self._own_purse() if attempts is None else None,
             evaluate=self._evaluator(command),
             redact=self._around.redactor.text,
             watch=_watch(tell),
+            clock=outbound.clock,
+            ledger=None if attempts is None else attempts.opener(command, self._names(policy), requests),
             seed=f"{command.intent}/{command.attempt}",
         )
         if outbound.trouble is not None:
@@ -117,23 +132,27 @@ class Gates:
             outbound.trouble = None
         return gate
 
-    def purse(self) -> Purse | None:
-        """What is left of the run's budget of tokens and money, within that of the run above; None without budgets.
+    def above(self, command: StartCall) -> Above | None:
+        """Where the run beneath a call asks before it spends; None where nobody has a budget."""
+        return None if self._attempts is None else self._attempts.beneath(command.call)
 
-        What tidies up after a stop, and what undoes things, has a reserve of its own (semantics.md 20).
-        """
+    def _own_purse(self) -> Purse | None:
+        """What is left of the run's budget of tokens and money, for calls whose attempts no core is asked about."""
         budget, spent = self._state.graph.plan.budget, self._state.spent
         if (budget.tokens is None and budget.money is None) or has_a_reserve(self._state):
-            return self._around.purse
+            return None
         if self._purse is None:
             from gonogo.gate.budgets import Purse
 
             self._purse = Purse(
                 tokens_max=None if budget.tokens is None else max(budget.tokens - spent.tokens, 0),
                 cost_usd_max=None if budget.money is None else max(budget.money - spent.money, 0.0),
-                parent=self._around.purse,
             )
         return self._purse
+
+    def _names(self, policy: Policy) -> dict[str, str]:
+        """The targets' names by what records hold of them: without secrets."""
+        return {self._around.redactor.text(target.name): target.name for target in policy.targets}
 
     def _policy(self, step: Step, default: Policy | None) -> Policy:
         data = policy_data(self._state.graph.plan, step)

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gonogo.core.commands import ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
+from gonogo.core.commands import (
+    ClearTimer,
+    Command,
+    Evaluate,
+    FinishRun,
+    LetAttempt,
+    SetTimer,
+    StartCall,
+    StopCall,
+)
 from gonogo.core.events import (
     AnswerGiven,
     AnyEvent,
@@ -30,6 +39,7 @@ from gonogo.core.events import (
 from gonogo.core.machine import advance
 from gonogo.core.state import State
 from gonogo.errors import Bug, GonogoError, Interrupted
+from gonogo.hosts.attempts import Attempts
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import RunChild
@@ -58,7 +68,17 @@ class RunLoop:
         self.journal = journal
         self.around = around
         self.clock = clock
-        self.workplace = Workplace(state, journal.blobs, around, clock, child, post=self.post, fail=self.fail)
+        self._attempts = Attempts(state, around, clock, self.post)
+        self.workplace = Workplace(
+            state,
+            journal.blobs,
+            around,
+            clock,
+            child,
+            post=self.post,
+            fail=self.fail,
+            attempts=self._attempts,
+        )
         self.evaluations = self.workplace.evaluations
         self._calls = self.workplace.calls
         self._away = _away(self, around.spread)
@@ -227,6 +247,8 @@ class RunLoop:
             elif type(command) is StartCall and command.effects == "mutates":
                 self._mutating.add(command.call)
                 self._must_sync = True
+            elif type(command) is LetAttempt and command.durable:
+                self._must_sync = True
 
     def _write(self) -> None:
         """Append what has been decided since the last time, and tell who watches."""
@@ -369,6 +391,7 @@ class RunLoop:
 
 _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
     StartCall: RunLoop._start_call,
+    LetAttempt: lambda loop, command: loop._attempts.answer(command),
     StopCall: RunLoop._stop_call,
     Evaluate: RunLoop._evaluate,
     SetTimer: RunLoop._set_timer,

@@ -52,7 +52,14 @@ class StepTools:
             return Failed(_fault(name, "tool.refused", f"step '{name[:100]}' can't be a tool: {refused}"))
         intent = f"{around.intent}/tool/{name}/{number}"
         command = StartCall(
-            NO_CALL, name, around.scope, around.execution, around.attempt, intent, step.effects
+            around.call,
+            name,
+            around.scope,
+            around.execution,
+            around.attempt,
+            intent,
+            step.effects,
+            f"{name}/{number}",
         )
         try:
             outcome = await self._performed(step, command, arguments)

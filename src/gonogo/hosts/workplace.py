@@ -14,6 +14,7 @@ from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.expressions.request import Limits
 from gonogo.expressions.sandbox import Sandbox
+from gonogo.hosts.attempts import Attempts
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.calls import Calls
 from gonogo.hosts.clock import RunClock
@@ -23,6 +24,7 @@ from gonogo.hosts.gates import Gates
 from gonogo.hosts.outcomes import Outcomes
 from gonogo.hosts.prepare import Preparation
 from gonogo.hosts.schemas import Schemas
+from gonogo.hosts.slots import Slots
 from gonogo.hosts.templates import Templates
 from gonogo.hosts.tools import StepTools
 from gonogo.journal.store import Blobs
@@ -42,20 +44,30 @@ class Workplace:
         *,
         post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
+        attempts: Attempts | None = None,
     ) -> None:
+        """`attempts`: where the gates of its calls write theirs, and ask; only the run's loop has it."""
         self._state = state
         self._around = around
         self._child = child
         self.templates = Templates()
         self.evaluations = Evaluations(self._open_sandbox, self.templates, around.redactor, Limits())
-        self._gates = Gates(state, around, self.evaluations)
+        self._gates = Gates(state, around, self.evaluations, attempts)
         outcomes = Outcomes(around.redactor, blobs, Schemas(), state.graph.plan.limits.output_bytes_max)
         preparation = Preparation(
             state, around.table, self.templates, around.environment, around.overlay, around.redactor
         )
         self._tools = StepTools(state, preparation, outcomes, self._context)
         self.calls = Calls(
-            state, preparation, outcomes, clock, self._context, around.slots, post=post, fail=fail
+            state,
+            preparation,
+            outcomes,
+            clock,
+            self._context,
+            attempts.slots if attempts is not None else Slots(around.slots),
+            post=post,
+            fail=fail,
+            may_call=attempts.may_call if attempts is not None and around.above is not None else None,
         )
 
     def _open_sandbox(self) -> Sandbox:
