@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.gate.world import (
     NO_WAIT,
     Http,
@@ -499,3 +502,52 @@ def test_a_step_without_a_face_says_so() -> None:
             await gate(policy("a")).call(Step("x"))
 
     play(story)
+
+
+PROBER = """
+import anyio, sys
+from gonogo.gate import FileStore, Gate
+sys.path.insert(0, {root!r})
+from tests.gate.test_gate import SHARED
+
+async def hang():
+    print("probing", flush=True)
+    await anyio.sleep(600)
+
+anyio.run(Gate(SHARED, store=FileStore({folder!r})).call, hang)
+"""
+SHARED = Policy(
+    targets=(Target("a"),),
+    breaker=BreakerPolicy(failures=1, cooldown_s=0.01, jitter=0, lease_margin_s=1.0),
+    timers=Timers(attempt_s=1.0),
+    bounds=Bounds(attempts_max=1),
+)
+"""A cooldown that is over at once, and a lease that lasts two seconds."""
+
+
+def test_F_8_4_a_prober_that_is_killed_wedges_nobody(tmp_path: Path) -> None:
+    """F.8.4, B33: what one process opens the next sees; its lease ends although nobody gives it back."""
+
+    async def fails() -> None:
+        raise Http(500)
+
+    async def fine() -> str:
+        return "fine"
+
+    folder, root = str(tmp_path / "breakers"), str(Path(__file__).parents[2])
+    with pytest.raises(GateError):
+        asyncio.run(Gate(SHARED, store=FileStore(folder)).call(fails))
+    program = PROBER.format(root=root, folder=folder)
+    prober = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=root)
+    try:
+        assert prober.stdout is not None
+        assert prober.stdout.readline() == b"probing\n"
+    finally:
+        prober.kill()
+        prober.communicate()
+    fast = Gate(structs.replace(SHARED, when_all_open="fail"), store=FileStore(folder))
+    with pytest.raises(CircuitOpen) as refused:
+        asyncio.run(fast.call(fine))
+    assert refused.value.record is not None
+    assert refused.value.record.why_not("a") == ["another call is probing"]
+    assert asyncio.run(Gate(SHARED, store=FileStore(folder)).call(fine)) == "fine"

@@ -293,6 +293,18 @@ def test_continue_stops_inside_what_cannot_be_continued() -> None:
         fails(given, streams(a=[script]), NotRetryable, continuable=lambda text: not text.startswith("{"))
 
 
+def test_LLM_1_a_fallback_is_not_spliced_onto_a_part() -> None:
+    """LLM-1: it can't go on from what was shown, so what can't be continued is an error with the partial."""
+
+    async def canned(error: BaseException | None) -> str:
+        return "canned"
+
+    there = streams(a=[[T("once "), ConnectionResetError()]])
+    given = policy("a", mode="continue", backoff=NO_WAIT)
+    pieces, error = fails(given, there, GateError, continuable=lambda text: True, fallback=canned)
+    assert (shown(pieces), error.partial) == ("once ", "once ")
+
+
 def test_hold_until_valid_shows_nothing_wrong() -> None:
     """X15: a stream and a schema retry go together."""
     there = streams(a=[said("nonsense"), said("{}")])

@@ -316,7 +316,14 @@ class Call:
             effect=effect,
         )
 
-    async def cancelled(self, usage: e.Usage = e.NOTHING_USED, broken: str | None = None) -> None:
+    async def cancelled(
+        self,
+        usage: e.Usage = e.NOTHING_USED,
+        *,
+        delivered: bool = False,
+        held: int = 0,
+        broken: str | None = None,
+    ) -> None:
         """The caller is gone: the record ends, the probe is free again. Nothing is called any more (B21)."""
         if self.record.outcome is not None:
             return
@@ -325,7 +332,7 @@ class Call:
             for flight in self.flights:
                 change = await flight.release() or change
                 flight.settle(usage)
-            self.feed(e.Cancelled(self.gate.clock.now(), usage, change, broken))
+            self.feed(e.Cancelled(self.gate.clock.now(), usage, delivered, held, change, broken))
             if self.pen is not None:
                 self.pen.cancelled(self.flights, usage)
 

@@ -137,9 +137,14 @@ class Waited(Event, frozen=True, tag="waited"):
 
 
 class Cancelled(Event, frozen=True, tag="cancelled"):
-    """The caller went away, or a function of the step broke (`broken` names it); what was under way has been closed."""
+    """The caller went away, or a function of the step broke (`broken` names it); what was under way has been closed.
+
+    `usage`, `delivered` and `held` are of the attempt that was under way, as in Answered.
+    """
 
     usage: Usage = NOTHING_USED
+    delivered: bool = False
+    held: int = 0
     change: Change | None = None
     broken: str | None = None
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gonogo.gate import commands as c
 from gonogo.gate import decisions as d
 from gonogo.gate import guards, lifecycle
-from gonogo.gate.events import Carried
+from gonogo.gate.events import NOTHING_USED, Cancelled, Carried
 from gonogo.gate.guards import Block
 from gonogo.gate.policy import Hedge, Rule
 from gonogo.gate.signals import Classification
@@ -384,6 +384,28 @@ def fail(turn: Turn, category: str, kind: str, phase: str, label: str = "") -> N
         wish = max(0.0, min(state.refused.values()) - turn.at)
     end(turn, "failed", None, kind, category)
     turn.commands.append(c.Raise(category, kind, phase, label, wish))
+
+
+def break_off(turn: Turn, event: Cancelled) -> None:
+    """What was under way is an attempt all the same, with what it used (B23, F16); of two the first is billed."""
+    state = turn.state
+    told = "the caller went away" if event.broken is None else f"{event.broken} of the step failed"
+    failure = Classification("cancelled" if event.broken is None else "unknown", "the gate saw it", told)
+    usage = event.usage
+    for number, (index, began_at) in state.flying.items():
+        ended = d.AttemptEnded(
+            turn.offset_ms, number, turn.policy.targets[index].name, turn.at - began_at, failure, usage, "unknown",
+            event.delivered, event.held,
+        )  # fmt: skip
+        usage = NOTHING_USED
+        state.attempts.append(ended)
+        turn.decisions.append(ended)
+    state.flying = {}
+    if state.status == lifecycle.FALLING_BACK:
+        latency_s = turn.at - state.attempt_at
+        turn.decisions.append(
+            d.FallbackEnded(turn.offset_ms, state.number + 1, latency_s, failure, event.usage)
+        )
 
 
 def end(turn: Turn, outcome: str, target: str | None = None, kind: str = "", category: str = "") -> None:

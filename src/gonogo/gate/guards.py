@@ -51,17 +51,18 @@ def repeat(state: State, at: float, wanted: str) -> Block | None:
         block = before_attempt(state, at)
     return (
         block
-        or boundary(state)
+        or boundary(state, wanted)
         or side_effect(state, state.current if wanted == "retry" else None)
         or stuck(state, wanted)
     )
 
 
-def boundary(state: State) -> Block | None:
-    """What a consumer has seen can't be unsaid, except in a mode that can (F11)."""
+def boundary(state: State, wanted: str) -> Block | None:
+    """What a consumer has seen can't be unsaid, except in a mode that can (F11). A fallback goes on from nothing."""
     if not state.delivered or state.policy.mode in _RESTARTABLE:
         return None
-    if state.policy.mode == "continue" and state.last is not None and state.last.continuable:
+    last = state.last
+    if state.policy.mode == "continue" and wanted != "fallback" and last is not None and last.continuable:
         return None
     detail = "part of the answer is with the consumer"
     return Block("commit boundary", detail, "not-retryable", "mid-stream-not-retryable")

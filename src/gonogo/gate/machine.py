@@ -334,6 +334,7 @@ def _cancelled(turn: Turn, event: e.Cancelled) -> None:
     state = turn.state
     _breaker(turn, event.change)
     state.used = state.used + event.usage
+    going.break_off(turn, event)
     if event.broken is None:
         going.end(turn, "cancelled", kind="cancelled")
     else:

@@ -316,7 +316,12 @@ class GateStream(AsyncIterator[Any]):
     async def _abandon(self, broken: str | None = None) -> None:
         """Nobody wants the rest."""
         await self._close()
-        await self._call.cancelled(priced(self._pieces.usage, self._call.state.target), broken)
+        call, pieces = self._call, self._pieces
+        if not call.flights:  # the last attempt is billed already
+            await call.cancelled(broken=broken)
+            return
+        usage = priced(pieces.usage, call.state.target)
+        await call.cancelled(usage, delivered=pieces.delivered, held=pieces.characters, broken=broken)
 
     async def _close(self) -> None:
         """Close the far side, whatever is cancelled around us, and don't wait long for it."""
