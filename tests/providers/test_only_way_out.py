@@ -25,7 +25,7 @@ OPENERS = frozenset(
     """
     open_connection open_unix_connection create_connection connect_tcp connect_unix connect_tcp_with_tls urlopen
     urlretrieve create_connected_udp_socket create_udp_socket sock_connect
-    streamable_http_client sse_client create_mcp_http_client stdio_client
+    streamable_http_client sse_client create_mcp_http_client stdio_client UpdatePrices
     """.split()
 )
 LOOKS_UP = {"providers/_addresses.py": {"socket"}}

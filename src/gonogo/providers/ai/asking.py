@@ -17,13 +17,13 @@ from gonogo.gate.failures import StepFailed
 from gonogo.gate.policy import Timers
 from gonogo.gate.step import Attempt
 from gonogo.models.conversation import Ask
-from gonogo.models.counting import Price, cost, price_of
 from gonogo.models.events import Broken, Delta, Done, StreamEvent
 from gonogo.models.formats import Format, format_named
 from gonogo.models.reply import NoAnswer, Reply
 from gonogo.models.streaming import StreamReader
 from gonogo.models.writing import HttpCall
 from gonogo.providers import _http
+from gonogo.providers.ai.pricing import Pricing
 from gonogo.providers.ai.ways import Way
 
 REQUEST_BYTES_MAX = 16 * 1024 * 1024
@@ -45,16 +45,16 @@ See = Callable[[str], None]
 class Wire(Struct, frozen=True):
     """What all attempts of a step have in common."""
 
-    prices: Mapping[str, Price]
+    pricing: Pricing
     timers: Timers
     from_data: bool
     allow_private: bool
     body_bytes_max: int
 
-    def usage(self, reply: Reply, asked: str) -> Usage:
+    def usage(self, reply: Reply, way: Way) -> Usage:
         """What an answer used; unknown counts are none."""
         used = reply.usage
-        money = cost(used, price_of(self.prices, reply.model, asked))
+        money = self.pricing.cost(used, way, reply.model)
         return Usage(used.input_tokens or 0, used.output_tokens or 0, money or 0.0)
 
 
@@ -84,7 +84,7 @@ def failed(no_answer: NoAnswer, way: Way, wire: Wire) -> StepFailed:
         code=way.hidden(no_answer.vendor_code) or no_answer.kind,
         retry_after_s=no_answer.retry_after_s,
         request_id=no_answer.request_id or None,
-        usage=None if partial is None else wire.usage(partial, way.model),
+        usage=None if partial is None else wire.usage(partial, way),
     )
 
 
@@ -192,7 +192,7 @@ def _silent(incoming: _Incoming, way: Way, wire: Wire) -> Reply | NoAnswer:
     reader = incoming.reader
     if reader is not None and reader.state == "ending":
         return incoming.end("nothing more came")
-    used = wire.usage(reader.partial(), way.model) if reader is not None else None
+    used = wire.usage(reader.partial(), way) if reader is not None else None
     timers = wire.timers
     limit_s = timers.idle_s if incoming.silence == "timeout-idle" else timers.first_token_s
     raise StepFailed(incoming.silence, f"nothing came for {limit_s:g} s", effect="unknown", usage=used)

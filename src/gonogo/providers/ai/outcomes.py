@@ -109,6 +109,9 @@ def _about(talk: Talk, given: Given) -> dict[str, Any]:
         "tokens": {name: count for name, count in tokens.items() if count is not None},
         "cost": round(_used(talk).cost_usd, 9),
     }
+    by = talk.pricing.by(way, reply.model) if found["cost"] else None
+    if by is not None:
+        found["priced_by"] = by
     conversation = kept(talk.messages)
     warnings = list(reply.notes)
     if conversation is None:

@@ -10,6 +10,7 @@ from gonogo.provider import Call, Context, Failed, Outcome
 from gonogo.providers._faults import fault
 from gonogo.providers.ai.conversation import NoSession
 from gonogo.providers.ai.outcomes import RULE, done, failed, gave_up
+from gonogo.providers.ai.pricing import pricing_of
 from gonogo.providers.ai.talk import Talk, TooManyRounds
 from gonogo.providers.ai.tools import InDoubt
 
@@ -19,8 +20,9 @@ _GRACE_S = 0.5
 
 async def ask(call: Call, context: Context) -> Outcome:
     """Done with the text, or with JSON that fits the step's schema; every other end is a fault with its kind."""
+    pricing = await pricing_of(call.config)
     try:
-        talk = Talk(call, context)
+        talk = Talk(call, context, pricing)
     except NoSession as problem:
         return Failed(fault(call, "ai.session", "ai/session", str(problem)))
     except ConfigError as problem:

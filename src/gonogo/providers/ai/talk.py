@@ -14,7 +14,6 @@ from gonogo.gate.record import CallRecord
 from gonogo.gate.signals import Signal
 from gonogo.gate.step import Attempt, Step
 from gonogo.models.conversation import Message, ToolCall
-from gonogo.models.counting import Price as ModelPrice
 from gonogo.models.reply import NoAnswer, shortcoming
 from gonogo.models.structured import answer_json
 from gonogo.provider import Call, Context
@@ -22,6 +21,7 @@ from gonogo.providers.ai.asking import Wire, ask_server
 from gonogo.providers.ai.config import Config
 from gonogo.providers.ai.conversation import SCHEMA_NAME, Given, ask_of, opening, schema_for, text_of
 from gonogo.providers.ai.mock import Scripts
+from gonogo.providers.ai.pricing import Pricing
 from gonogo.providers.ai.schemas import Checker
 from gonogo.providers.ai.showing import Preview
 from gonogo.providers.ai.tools import Toolbox
@@ -42,10 +42,10 @@ class Talk:
 
     __slots__ = (
         "_call", "_checker", "_config", "_context", "_gate", "_mock", "_schema", "_tools_allowed", "_ways",
-        "_wire", "messages", "records", "tools",
+        "_wire", "messages", "pricing", "records", "tools",
     )  # fmt: skip
 
-    def __init__(self, call: Call, context: Context) -> None:
+    def __init__(self, call: Call, context: Context, pricing: Pricing) -> None:
         """Raises NoSession; ConfigError for a policy that can't be."""
         config: Config = call.config
         self._call, self._context, self._config = call, context, config
@@ -53,7 +53,10 @@ class Talk:
         self._checker = None if self._schema is None else Checker(self._schema)
         self.messages = opening(call)
         self._ways = ways_of(config)
-        self._gate: Gate = context.gate(policy_of(self._ways, config.prices, call.timeout_s))
+        self.pricing = pricing
+        self._gate: Gate = context.gate(
+            policy_of(self._ways, map(pricing.expected, self._ways), call.timeout_s)
+        )
         self._wire = self._new_wire()
         self._mock = Scripts()
         self._tools_allowed = True
@@ -128,12 +131,8 @@ class Talk:
 
     def _new_wire(self) -> Wire:
         config = self._config
-        prices = {
-            model: ModelPrice(price.input, price.output, price.cached, price.cache_write)
-            for model, price in config.prices.items()
-        }
         return Wire(
-            prices,
+            self.pricing,
             self._gate.policy.timers,
             self._call.from_data("url", "targets"),
             config.allow_private,
@@ -163,7 +162,7 @@ class Talk:
         return found.message if isinstance(found, NoAnswer) else self._checker.wrong(found.value)
 
     def _usage(self, given: Given) -> Usage:
-        return self._wire.usage(given.reply, given.way.model)
+        return self._wire.usage(given.reply, given.way)
 
     def _estimate(self, target: Target) -> Amounts:
         way = way_to(self._ways, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain, count
 from typing import Any
 
@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from gonogo.gate.policy import Bounds, Policy, Timers
 from gonogo.gate.policy import Target as GateTarget
 from gonogo.models.conversation import SchemaMode
-from gonogo.providers.ai.config import DEADLINE_S, Asked, Config, Mock, Price, Target, Vendor
+from gonogo.models.counting import Price
+from gonogo.providers.ai.config import DEADLINE_S, Asked, Config, Mock, Target, Vendor
 
 TIMERS = Timers(connect_s=10.0, first_token_s=60.0, idle_s=30.0, attempt_s=180.0)
 """A model may think for a minute before its first word, and write for some more."""
@@ -84,11 +85,14 @@ def _way(config: Config, target: Target) -> Way:
     )
 
 
-def policy_of(ways: tuple[Way, ...], prices: Mapping[str, Price], timeout_s: float | None) -> Policy:
-    """What holds when the workflow says nothing: three attempts a target, two minutes each, while the step has time."""
+def policy_of(ways: tuple[Way, ...], prices: Iterable[Price | None], timeout_s: float | None) -> Policy:
+    """What holds when the workflow says nothing: three attempts a target, two minutes each, while the step has time.
+
+    `prices` are those of the ways, where they are known.
+    """
     deadline_s = DEADLINE_S if timeout_s is None else timeout_s
     return Policy(
-        targets=tuple(_target(way, prices.get(way.model)) for way in ways),
+        targets=tuple(map(_target, ways, prices)),
         bounds=Bounds(attempts_max=3 + 2 * len(ways), deadline_s=deadline_s),
         timers=TIMERS,
     )
