@@ -62,14 +62,27 @@ async def run_again(
     Raises as `run_new`.
     """
     state = state_of(journal.records)
-    if wish is None and is_over(state):
-        notes = journal.notes
-        journal.close()
-        return result_of(state, notes)
     clock = clock_after(journal.records)
+    if wish is None and is_over(state):
+        return await _as_it_ended(state, journal, around, clock)
     resumed = Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)
     event = resumed if wish is None else replace(wish, at=clock.now())
     return await _drive(state, journal, around, clock, event, signals)
+
+
+async def _as_it_ended(state: State, journal: RunJournal, around: Surroundings, clock: RunClock) -> RunResult:
+    """What a run that is over came to. Its declared outputs are in no record: they are computed from it each time."""
+    try:
+        if not state.graph.plan.outputs:
+            return result_of(state, journal.notes)
+        loop = RunLoop(state, journal, around, clock, Children(state, around, run_new, run_again).run)
+        try:
+            given, fault = await outputs.declared(state, loop.evaluations, loop.workplace.templates)
+        finally:
+            await loop.evaluations.close()
+        return result_of(state, (*journal.notes, *((fault.message,) if fault else ())), given, fault)
+    finally:
+        journal.close()
 
 
 def is_over(state: State) -> bool:
