@@ -36,22 +36,26 @@ def plan_run(graph: Graph, event: About) -> Planned | Refusal:
     }
     _drop_orphans(plan, excluded)
     wanted = _requested(plan, event.requested, excluded)
-    for step in plan.steps:
-        if wanted is not None and step not in wanted and step not in excluded:
-            excluded[step] = "not_requested"
+    if wanted is not None:
+        left = (step for step in plan.steps if step not in wanted and step not in excluded)
+        excluded.update(dict.fromkeys(left, "not_requested"))
     included = tuple(step for step in plan.steps if step not in excluded)
     held_back = tuple(step for step in included if step in graph.held_back and step not in event.requested)
     return Planned(included, excluded, held_back)
 
 
 def _impossible(graph: Graph) -> Issue | None:
-    plan = graph.plan
+    plan, before = graph.plan, set()
+    in_order = True
     for step in plan.steps.values():
         for edge in edges(step):
             if edge.step not in plan.steps:
                 message = f"step {step.name} depends on {edge.step}, which isn't a step of this workflow"
                 return Issue("system/error", message, check_name="system", engine=True)
-    loop = cycle(plan) or cycle_through_lists(graph)
+            in_order = in_order and edge.step in before
+        before.add(step.name)
+    # Where each step stands behind all that it depends on, as in most files, none of them waits for itself.
+    loop = (() if in_order else cycle(plan)) or cycle_through_lists(graph)
     if loop:
         return Issue(
             "system/error", f"steps wait for each other: {' → '.join(loop)}", check_name="system", engine=True
@@ -67,6 +71,8 @@ def _filtered(plan: Plan, step: Step, event: str | None) -> str | None:
 
 def passes_tags(plan: Plan, step: Step) -> bool:
     """Without a filter every tagged step is out; with one, untagged steps stay (spec C.2 R3)."""
+    if not step.tags:
+        return True
     tags = set(step.tags) - RESERVED_TAGS
     if not plan.include_tags and not plan.exclude_tags:
         return not tags
@@ -77,7 +83,7 @@ def passes_tags(plan: Plan, step: Step) -> bool:
 
 def _drop_orphans(plan: Plan, excluded: dict[str, str]) -> None:
     """Without a tag filter, a step whose dependency was filtered out is dropped, with a reason (spec C.2 R7)."""
-    if plan.include_tags or plan.exclude_tags:
+    if plan.include_tags or plan.exclude_tags or not excluded:
         return
     changed = True
     while changed:
