@@ -288,6 +288,24 @@ def test_a_policy_of_the_workflow_outranks_the_types(context: ScriptedContext, d
     assert len(outcome.meta["gate"]["attempts"]) == 1
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_older_server_is_asked_in_its_own_words(stream: bool, do: Do) -> None:
+    """Many servers that speak OpenAI's format know `max_tokens` alone, and refuse what they don't know."""
+    with FaultyServer(says("fine")) as server:
+        done(do("ai", at(server, dialect="older", max_tokens=50, stream=stream)))
+        done(do("ai", at(server, max_tokens=50, stream=stream)))
+        older, current = (body(each) for each in server.requests)
+    assert (older["max_tokens"], current["max_completion_tokens"]) == (50, 50)
+    assert not {"max_completion_tokens", "stream_options"} & older.keys()
+    assert ("stream_options" in current) is stream
+
+
+def test_a_dialect_is_one_of_openais_format(do: Do) -> None:
+    """Said of another format it would mean nothing."""
+    with pytest.raises(ValidationError, match="only provider: openai has dialects"):
+        do("ai", {"provider": "anthropic", "model": "m", "prompt": "hi", "dialect": "older"})
+
+
 def test_targets_of_a_policy_name_models(context: ScriptedContext, do: Do) -> None:
     """A target that the step doesn't know is the step's server with another model."""
     context.policy = Policy(targets=(Target("other", model="m-2", params={"seed": 3}),), breaker=None)

@@ -32,6 +32,9 @@ class Dialect(Struct, frozen=True, omit_defaults=True):
     stream_usage: bool = True
 
 
+OLDER = Dialect("max_tokens", stream_usage=False)
+
+
 def key_headers(key: str) -> dict[str, str]:
     """The header that carries the key."""
     return {"authorization": f"Bearer {key}"}

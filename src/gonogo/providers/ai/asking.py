@@ -60,7 +60,7 @@ class Wire(Struct, frozen=True):
 
 async def ask_server(way: Way, ask: Ask, attempt: Attempt, wire: Wire, see: See | None) -> Reply:
     """The answer of one server; with `see` it is streamed. Raises StepFailed."""
-    vendor = format_named("anthropic" if way.vendor == "anthropic" else "openai")
+    vendor = format_named(way.format)
     request, limits = _request(vendor, way, ask, wire), _limits(attempt, wire)
     if see is None:
         outcome = await _http.send(request, limits)

@@ -112,6 +112,12 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = {}
     temperature: Annotated[Warmth | None, Meta(description="How freely it writes.")] = None
     max_tokens: Annotated[Many | None, Meta(description="Most tokens of the answer.")] = None
+    dialect: Annotated[
+        Literal["current", "older"] | None,
+        Meta(
+            description="openai: older for servers that know max_tokens, not its newer name, and no stream_options."
+        ),
+    ] = None
     structured: Annotated[
         SchemaMode | None,
         Meta(
@@ -180,6 +186,8 @@ def _check_asked(step: Asked, one: Asked, place: str) -> None:
         raise ConfigProblem("model", f"{place}provider: {vendor} needs a model")
     if vendor == "anthropic" and (one.structured or step.structured) == "json_object":
         raise ConfigProblem("structured", f"{place}anthropic has no json_object; take native, tool or prompt")
+    if one.dialect is not None and vendor != "openai":
+        raise ConfigProblem("dialect", f"{place}only provider: openai has dialects")
 
 
 def _check_tool_name(name: str) -> None:

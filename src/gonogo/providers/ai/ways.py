@@ -13,6 +13,7 @@ from gonogo.gate.policy import Bounds, Policy, Timers
 from gonogo.gate.policy import Target as GateTarget
 from gonogo.models.conversation import SchemaMode
 from gonogo.models.counting import Price
+from gonogo.models.formats import FormatName
 from gonogo.providers.ai.config import DEADLINE_S, Asked, Config, Mock, Target, Vendor
 
 TIMERS = Timers(connect_s=10.0, first_token_s=60.0, idle_s=30.0, attempt_s=180.0)
@@ -41,6 +42,14 @@ class Way(Struct, frozen=True):
     mock: Mock | None
     tier: int = 0
     window_tokens: int | None = None
+    older: bool = False
+
+    @property
+    def format(self) -> FormatName:
+        """How its server is spoken to."""
+        if self.vendor == "anthropic":
+            return "anthropic"
+        return "openai-older" if self.older else "openai"
 
     def hidden(self, text: str) -> str:
         """A text without the key, whatever the far side repeats of what it got."""
@@ -82,6 +91,7 @@ def _way(config: Config, target: Target) -> Way:
         target.mock or config.mock,
         target.tier,
         target.window_tokens,
+        (target.dialect or near.dialect) == "older",
     )
 
 
