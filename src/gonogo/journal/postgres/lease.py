@@ -8,6 +8,7 @@ lost is replaced by a new one that gets the lock again, unless another writer ca
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Callable
 from hashlib import blake2b
@@ -19,10 +20,11 @@ from gonogo.journal.postgres.link import Connection, Link, NotYet
 
 __all__ = ["Lease", "cut_off", "held_keys", "holder_of", "key_of", "locked_by", "lost_to", "no_such_run"]
 
-_OWNER = "owner_host = %(host)s, owner_pid = %(pid)s, owner_since_ms = %(since_ms)s, owner_backend = pg_backend_pid()"
+_OWNER = """owner_host = %(host)s, owner_pid = %(pid)s, owner_since_ms = %(since_ms)s,
+    owner_backend = pg_backend_pid(), owner_token = %(token)b"""
 _CREATE = f"""
-    insert into gonogo_runs as run (run_id, owner_host, owner_pid, owner_since_ms, owner_backend)
-    values (%(run)s, %(host)s, %(pid)s, %(since_ms)s, pg_backend_pid())
+    insert into gonogo_runs as run (run_id, owner_host, owner_pid, owner_since_ms, owner_backend, owner_token)
+    values (%(run)s, %(host)s, %(pid)s, %(since_ms)s, pg_backend_pid(), %(token)b)
     on conflict (run_id) do update set epoch = run.epoch + 1, {_OWNER} where run.next_seq is null
     returning epoch
 """  # noqa: S608 - nothing but constants is put in
@@ -32,7 +34,8 @@ _REGAIN = """
     returning next_seq
 """
 _RELEASE = """
-    update gonogo_runs set owner_host = null, owner_pid = null, owner_since_ms = null, owner_backend = null
+    update gonogo_runs
+    set owner_host = null, owner_pid = null, owner_since_ms = null, owner_backend = null, owner_token = null
     where run_id = %(run)s and epoch = %(epoch)s
 """
 
@@ -53,6 +56,7 @@ class Lease:
         self.generation = 0
         self._link = link
         self._locked_in = 0
+        self._token = secrets.token_bytes(12)
         self._me = Holder(pid=os.getpid(), host=os.uname().nodename, since_ms=int(time.time() * 1000))
 
     def create(self, connection: Connection) -> None:
@@ -88,13 +92,13 @@ class Lease:
         if self.run_id in self._link.renewals:
             raise locked_by(self.run_id, connection)
         if not self._lock(connection):
-            if (
-                holder_of(self.run_id, connection) == self._me
-            ):  # an answer was lost together with its connection
+            if self._is_own(connection):
                 raise self._ended_session(connection)
             raise locked_by(self.run_id, connection)
         me = self._me
-        given = {"run": self.run_id, "host": me.host, "pid": me.pid, "since_ms": me.since_ms}
+        given = {
+            "run": self.run_id, "host": me.host, "pid": me.pid, "since_ms": me.since_ms, "token": self._token,
+        }  # fmt: skip
         row = connection.execute(query, given).fetchone()
         if row is None:
             self._unlock(connection)
@@ -102,6 +106,11 @@ class Lease:
         self.epoch = row[0]
         self.generation = self._link.generation
         self._link.renewals[self.run_id] = self._lock
+
+    def _is_own(self, connection: Connection) -> bool:
+        """Whether this very lease took the run, on a connection that was lost together with the answer."""
+        query = "select true from gonogo_runs where run_id = %s and owner_token = %b"
+        return connection.execute(query, [self.run_id, self._token]).fetchone() is not None
 
     def _lock(self, connection: Connection) -> bool:
         """Take the lock, unless this session has it already."""

@@ -39,7 +39,8 @@ create table gonogo_runs (
     owner_host text,
     owner_pid int,
     owner_since_ms bigint,
-    owner_backend int
+    owner_backend int,
+    owner_token bytea
 ) with (fillfactor = 70);
 
 create table gonogo_records (
