@@ -283,6 +283,7 @@ SERVERS: dict[str, Callable[[], Plain]] = {
         lambda r: answer(r, {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]})
     ),
     "says": lambda: Calls(lambda request: answer(request, text(request["params"]["arguments"]["text"]))),
+    "tempts": lambda: Calls(lambda request: answer(request, text("{{ outputs }} ${HOME} $(id)"))),
     "id-as-text": lambda: Calls(
         lambda request: write({"id": str(request["id"]), "result": text("as text")})
     ),
