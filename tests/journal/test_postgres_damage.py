@@ -194,6 +194,22 @@ def test_a_user_who_may_make_no_tables_is_told_what_to_grant(postgres: Server, d
         postgres.execute(f"drop role {name}")
 
 
+def test_old_runs_are_forgotten_with_one_statement(tables, ask: Ask, record) -> None:
+    """Records, large values and requests go with the run's row; others stay."""
+    for run_id in ("old", "new"):
+        journal = tables.create(run_id)
+        journal.append([record(0), record(1, LARGE)])
+        journal.inbox.put(CancelAsked())
+        journal.close()
+    ask(
+        "delete from gonogo_runs where run_id = 'old' and last_at < extract(epoch from now() - interval '90 days')"
+    )
+    assert tables.ids() == ["new"]
+    for table in ("records", "blobs", "inbox"):
+        assert ask(f"select distinct run_id from gonogo_{table}") == [("new",)]
+    assert len(tables.read("new").records) == 2
+
+
 def test_a_list_tells_what_each_run_is(tables, ask: Ask, record) -> None:
     """Running while somebody writes it, interrupted when nobody does; one without records, and one that isn't there."""
     journal = tables.create("r")
