@@ -18,11 +18,11 @@ from tests.test_architecture import (
 
 PURE = """
     breaker checking commands decisions doubting events going guards lifecycle machine pieces policy reading record
-    replaying rules scopes signals state step summary taxonomy verdicts waits
+    replaying rules scopes signals state step summary taxonomy telling verdicts waits
 """.split()
 ACTING = """
-    admission breakers budgets calling calls clock failures gate hedging judging ledger nesting observed stores
-    streaming virtual
+    admission breakers budgets calling calls clock failures gate hedging judging ledger nesting observed sheets
+    stores streaming virtual
 """.split()
 MORE = {"difflib", "email"}  # near words; dates of headers
 

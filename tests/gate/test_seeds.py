@@ -10,11 +10,13 @@ import pytest
 from tests.gate.world import Chunk, Http, Slow, StepFailed, World, gate, play
 
 from gonogo.gate import (
+    Amounts,
     Backoff,
     Bounds,
     BreakerPolicy,
     GateError,
     Policy,
+    Purse,
     RetryShare,
     Rule,
     Signal,
@@ -203,7 +205,10 @@ class Game:
 
     async def play(self) -> None:
         """Play it and look at what came of it. Raises AssertionError."""
-        one = gate(self.policy, retries=RetryShare(floor=5), watch=self._hear, seed=str(self.seed))
+        self.purse = Purse(tokens_max=10**9)
+        one = gate(
+            self.policy, retries=RetryShare(floor=5), watch=self._hear, seed=str(self.seed), purse=self.purse
+        )
         began = one.clock.now()
         self.heard: list[Any] = []
         task = asyncio.create_task(self.call(one))
@@ -266,6 +271,10 @@ class Game:
             total, used = sum(parts, Usage()), self.heard[-1].used
             assert (used.input_tokens, used.output_tokens) == (total.input_tokens, total.output_tokens)
             assert used.cost_usd == pytest.approx(total.cost_usd)
+            spent = self.purse.spent
+            assert spent.tokens == used.input_tokens + used.output_tokens
+            assert spent.cost_usd == pytest.approx(used.cost_usd, abs=1e-8)
+        assert self.purse.reserved == Amounts()
 
     def _value(self, value: Any) -> None:
         """A value, a typed error or the cancellation, and nothing else (F17)."""

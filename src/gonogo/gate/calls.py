@@ -16,7 +16,7 @@ from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.admission import Flight
 from gonogo.gate.breaker import Change
-from gonogo.gate.budgets import Purse
+from gonogo.gate.budgets import NOTHING, Purse, spent
 from gonogo.gate.decisions import AnyDecision
 from gonogo.gate.failures import CATEGORIES, GateError, Misconfigured
 from gonogo.gate.judging import judge
@@ -24,12 +24,13 @@ from gonogo.gate.ledger import Pen
 from gonogo.gate.machine import advance, begin
 from gonogo.gate.nesting import AROUND, Around, Watch
 from gonogo.gate.observed import signal_of
-from gonogo.gate.policy import Policy, Target
+from gonogo.gate.policy import Policy
 from gonogo.gate.record import CallRecord
 from gonogo.gate.signals import Classification, classify
 from gonogo.gate.state import State
 from gonogo.gate.step import Answer, Attempt, Step
 from gonogo.gate.taxonomy import row_of
+from gonogo.gate.telling import cleaned, priced
 
 if TYPE_CHECKING:
     from gonogo.gate.gate import Gate
@@ -257,7 +258,7 @@ class Call:
     def view(self, value: Any) -> Any:
         """An answer as rules see it."""
         look = self.step.view
-        return None if look is None else _cleaned(self.asked("view", look, value), self.clean, 0)
+        return None if look is None else cleaned(self.asked("view", look, value), self.clean)
 
     def usage(self, value: Any, flight: Flight | None = None) -> e.Usage:
         """What an answer used; without a word from the step, what the gates within used."""
@@ -286,6 +287,10 @@ class Call:
                 self.gate.served(self.state.current, answered.at)
             if self.gate.breakers is not None and self.gate.breakers.trouble is not None:
                 self.note(f"breaker store: {self.gate.breakers.trouble}")
+        elif self.has_purse:
+            self.purse().settle(
+                NOTHING, spent(0, answered.usage)
+            )  # a fallback isn't reserved for, but is paid
         if change is not None or effect != answered.effect:
             answered = structs.replace(answered, effect=effect, change=change)
         commands = self.feed(answered)
@@ -386,24 +391,3 @@ def _watchers(own: Watch | None, around: Around | None) -> tuple[Watch, ...]:
     if own is None:
         return () if outer is None else (outer,)
     return (own,) if outer is None or outer is own else (own, outer)
-
-
-def priced(usage: e.Usage, target: Target) -> e.Usage:
-    """Tokens in money, by the target's prices, unless the step has told the cost itself."""
-    if usage.cost_usd or not (target.input_usd_per_million or target.output_usd_per_million):
-        return usage
-    cost_usd = (
-        usage.input_tokens * target.input_usd_per_million
-        + usage.output_tokens * target.output_usd_per_million
-    ) / 1e6
-    return e.Usage(usage.input_tokens, usage.output_tokens, cost_usd)
-
-
-def _cleaned(value: Any, clean: Callable[[str], str], depth: int) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if depth < 8 and isinstance(value, dict):
-        return {name: _cleaned(each, clean, depth + 1) for name, each in value.items()}
-    if depth < 8 and isinstance(value, list | tuple):
-        return [_cleaned(each, clean, depth + 1) for each in value]
-    return value if value is None or isinstance(value, bool | int | float) else clean(str(value))

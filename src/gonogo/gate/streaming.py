@@ -17,13 +17,14 @@ import anyio
 from gonogo.gate import commands as c
 from gonogo.gate import events as e
 from gonogo.gate.calling import broken_in, fallback
-from gonogo.gate.calls import CLOSE_S_MAX, Call, priced
+from gonogo.gate.calls import CLOSE_S_MAX, Call
 from gonogo.gate.clock import Alarm
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.pieces import Pieces
 from gonogo.gate.record import CallRecord
 from gonogo.gate.signals import Classification, Signal, classify
 from gonogo.gate.step import Answer, Chunk, StreamReset, plain_chunk
+from gonogo.gate.telling import priced
 
 _SHOWN_AT_ONCE = frozenset({"pass-through", "restart", "continue"})
 _NOTHING = object()
