@@ -170,7 +170,7 @@ class Case:
         while running.poll() is None and time.monotonic() < end:
             if enough is not None and _records(home) >= enough:
                 break
-            pause(0.002)
+            pause(0.005)
         if not until.stage:
             running.kill()
 
