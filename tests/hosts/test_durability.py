@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from gonogo import app
+from gonogo.app.parts import built_in_table
 from gonogo.journal import files
 from gonogo.provider import Call, Context, Done, Outcome, Provider
 
@@ -62,7 +63,7 @@ def test_a_mutating_call_costs_two_syncs_at_the_most_and_the_run_one_more(
 ) -> None:
     """Its intent is on disk before it is made, its outcome after it; that and the next intent share one."""
     seen: list[tuple[int, bytes]] = []
-    table = app.parts.built_in_table((acting(tmp_path, made_sure, seen),))
+    table = built_in_table((acting(tmp_path, made_sure, seen),))
     plan = app.loads(chain("acting"), table=table).plan
     result = app.start_run(plan, app.Start(), app.Options(runs=tmp_path / "runs", table=table))
     assert result.verdict == "GO"
@@ -86,7 +87,7 @@ def test_a_run_without_consequences_makes_sure_once_at_its_end(tmp_path: Path, m
 def test_calls_side_by_side_share_what_makes_sure_of_them(tmp_path: Path, made_sure: list[int]) -> None:
     """Intents that are decided together are one sync."""
     seen: list[tuple[int, bytes]] = []
-    table = app.parts.built_in_table((acting(tmp_path, made_sure, seen),))
+    table = built_in_table((acting(tmp_path, made_sure, seen),))
     steps = "\n".join(f"  s{number}: {{type: acting}}" for number in range(STEPS))
     text = f'version: "1.0"\nmax_parallelism: {STEPS}\nsteps:\n{steps}\n'
     plan = app.loads(text, table=table).plan

@@ -38,6 +38,9 @@ def _held(state: State, decision: d.Held) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.HOLDING)
     node.hold = decision
+    child = decision.details.get("child")
+    if isinstance(child, str):
+        state.known_children[child] = None
     wake_s = decision.wake_s if decision.wake_s is not None else decision.due_s
     if decision.timer is not None and wake_s is not None:
         set_timer(state, node, decision.timer, wake_s)

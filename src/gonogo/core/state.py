@@ -221,7 +221,9 @@ class State:
         self.undone_for: int | None = None  # the fault before the first undoing; 0: there was none
         self.interrupted = False
         self.finished: Finished | None = None
-        self.known_children: dict[str, None] = {}  # runs beneath that have waited: what they did is in their journals
+        self.known_children: dict[
+            str, None
+        ] = {}  # runs beneath that have waited: what they did is in their journals
         self.plan_before: Plan | None = None  # of the revision that is just being decided about
         self.counted_from: dict[
             tuple[str, str], int

@@ -16,7 +16,7 @@ _RUN_FIELDS = (
     "foreign", "dropped", "critical_failures", "open_faults", "last_fault", "escalated", "reentries", "budget_timer",
     "active_since", "undoable", "undoing", "undone", "undone_for", "answers", "kept_back", "run_issues",
     "memory", "history", "stopping", "stopped_by",
-    "cleanup_timer", "interrupted", "finished", "counted_from",
+    "cleanup_timer", "interrupted", "finished", "counted_from", "known_children",
 )  # fmt: skip
 _PLACES = ("calls", "timers", "remediating")
 _node_values = attrgetter(*_NODE_FIELDS)
