@@ -131,6 +131,12 @@ class MemoryRuns(SharedRuns):
         run = self._runs.get(check_run_id(run_id))
         return run.submitted if run is not None and not run.lines else None
 
+    def cut_off(self, run_id: str) -> bool:
+        """Let another write a run; whoever wrote it can't any more. Whether there was one."""
+        run = self._known(run_id)
+        held, run.writer = run.writer is not None, None
+        return held
+
     def reopen(self, run_id: str) -> MemoryJournal:
         """Go on with a run. Raises RunLocked while its writer isn't closed, JournalError when there is none."""
         run = self._known(run_id)
