@@ -306,9 +306,17 @@ def test_a_child_whose_host_died_before_its_first_record_begins(
     parked = run_files(HOLDING, runs=runs)
     (child,) = [run_id for run_id in runs.ids() if run_id != parked.run_id]
     (tmp_path / "runs" / child / "journal.jsonl").write_bytes(b"")
+    _cut_after_the_start_of_a_call(tmp_path / "runs" / parked.run_id / "journal.jsonl")
     again = app.resume_run(parked.run_id, app.Options(runs=runs))
     assert again.verdict == "HOLD"
     assert len(runs.read(child).records) > 1
+
+
+def _cut_after_the_start_of_a_call(journal: Path) -> None:
+    """As it is when the host dies while the call is under way."""
+    lines = journal.read_bytes().splitlines(keepends=True)
+    last = next(number for number, line in enumerate(lines) if b'"type":"started"' in line)
+    journal.write_bytes(b"".join(lines[: last + 1]))
 
 
 def test_a_childs_damaged_journal_is_told_as_that(

@@ -76,7 +76,7 @@ class Children:
             result = await self._run_again(journal, around)
         else:
             try:
-                self._refuse_gone(run_id)
+                self._refuse_gone(run_id, journal)
                 event = self._event(run_id, command, self._plan(workflow, overrides, shares_memory), inputs)
             except _Refused as problem:
                 return ChildResult(run_id, "NO-GO", {}, problem.fault)
@@ -91,9 +91,11 @@ class Children:
         records = self._around.runs.read(run_id).records
         return msgspec.structs.replace(child, memory=tuple(_memory_changes(records)))
 
-    def _refuse_gone(self, run_id: str) -> None:
+    def _refuse_gone(self, run_id: str, unread: JournalError) -> None:
         """A child that has waited, and whose journal is gone, may have done anything (case RES-2)."""
         if run_id in self._state.known_children:
+            if run_id in self._around.runs.ids():
+                raise unread
             message = f"the journal of {run_id}, which has waited before, is gone: nobody knows what it did"
             raise _Refused(Fault("workflow.lost", "lost", "workflow/lost", message))
 
