@@ -22,7 +22,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
     "engines": (),
     "expressions": (),
     "core": ("expressions",),
-    "gate": ("core.backoff", "core.faults", "core.plan", "expressions"),
+    "gate": ("core.backoff", "core.faults", "core.plan", "expressions", "models.retry_after"),
     "provider": ("core", "expressions", "gate"),
     "journal": ("core",),
     "models": ("core.faults",),

@@ -12,12 +12,20 @@ from tests.gate.world import Http, Slow, answered, gate, play, policy, world
 
 from gonogo.gate import Backoff, Bounds, DeadlineExceeded, Exhausted, GateError
 from gonogo.gate.decisions import WaitStarted
-from gonogo.gate.signals import Classification, Wish, retry_after
+from gonogo.gate.observed import signal_of
+from gonogo.gate.signals import Classification, Signal
 from gonogo.gate.waits import wait_s
 
 WALL = 1_800_000_000.0
 DOWN = Classification("server-5xx", "test")
 LIMITED = Classification("rate-limit", "test")
+
+
+def seen(headers: dict[str, str]) -> Signal:
+    """What is seen of an exception whose answer has these headers."""
+    error = Http(429)
+    error.headers = headers
+    return signal_of(error, WALL)
 
 
 @given(st.integers(0, 10_000), st.text(max_size=20), st.floats(0, 1e6), st.floats(0, 1e6))
@@ -61,21 +69,21 @@ def test_throttling_waits_at_least_half_the_step() -> None:
 )
 def test_RET_4_every_form_of_the_wish_is_read(headers: dict[str, str], expected: float | None) -> None:
     """B42: seconds, dates, milliseconds, a spent limit's reset."""
-    assert retry_after(headers, WALL).after_s == expected
+    assert seen(headers).retry_after_s == expected
 
 
 @pytest.mark.parametrize("text", ["-5", "banana", "99999999999", "1e9", "", "nan", "inf", "٣", "5; 6"])
 def test_RET_4_f_what_makes_no_sense_is_ignored_with_a_note(text: str) -> None:
     """RET-4 f, B42."""
-    found = retry_after({"retry-after": text}, WALL)
-    assert found.after_s is None
+    found = seen({"retry-after": text})
+    assert found.retry_after_s is None
     assert found.note
 
 
 @given(st.text(max_size=60))
 def test_no_header_breaks_the_reader(text: str) -> None:
     """Headers are hostile input."""
-    assert isinstance(retry_after({"retry-after": text}, WALL), Wish)
+    assert isinstance(seen({"retry-after": text}), Signal)
 
 
 def test_RET_4_a_the_second_call_is_not_before_the_wish() -> None:

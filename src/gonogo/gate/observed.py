@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gonogo.gate.failures import StepFailed
-from gonogo.gate.signals import Signal, Wish, retry_after
+from gonogo.gate.signals import Signal
+from gonogo.models.retry_after import Wait, retry_after
 
 CHAIN_MAX = 8
 MESSAGE_MAX = 500
@@ -27,17 +28,17 @@ def signal_of(error: BaseException, wall_s: float, redact: Redact | None = None)
     clean = redact or _as_it_is
     if isinstance(error, StepFailed):
         return _said(error, clean)
-    wish = _first(chain, lambda each: _wish(each, wall_s)) or Wish()
+    wish = _first(chain, lambda each: _wish(each, wall_s)) or Wait()
     body = _first(chain, _body)
     return Signal(
         types=tuple(dict.fromkeys(base.__name__ for each in chain for base in type(each).__mro__[:-3])),
         status=_first(chain, _status),
         codes=tuple(dict.fromkeys(code for each in chain for code in _codes(each)))[:_CODES_MAX],
-        retry_after_s=wish.after_s,
+        retry_after_s=wish.seconds,
         request_id=_first(chain, _request_id),
         message=clean(f"{type(error).__name__}: {error}")[:MESSAGE_MAX],
         body_excerpt=clean(body)[:BODY_MAX] if body else None,
-        note=wish.note,
+        note="; ".join(wish.notes) or None,
     )
 
 
@@ -113,12 +114,13 @@ def _headers(error: BaseException) -> Mapping[str, str]:
     return {}
 
 
-def _wish(error: BaseException, wall_s: float) -> Wish | None:
+def _wish(error: BaseException, wall_s: float) -> Wait | None:
+    """When the far side wants to be asked again, or why what it said counts as nothing (B42)."""
     given = getattr(error, "retry_after_s", None)
     if isinstance(given, int | float) and given >= 0:
-        return Wish(float(given))
+        return Wait(float(given), "retry_after_s")
     wish = retry_after(_headers(error), wall_s)
-    return None if wish == Wish() else wish
+    return None if wish == Wait() else wish
 
 
 def _request_id(error: BaseException) -> str | None:

@@ -7,16 +7,11 @@ field (B40).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from gonogo.core.faults import Effect
-
-RETRY_AFTER_S_MAX = 30 * 86_400.0
-"""A longer wish is no wish but a mistake (a date sent as seconds)."""
 
 
 class Signal(Struct, frozen=True, omit_defaults=True):
@@ -187,57 +182,3 @@ def _matches(test: Test, signal: Signal) -> str | None:
             return None
         found.append(f"status {signal.status}")
     return ", ".join(found) or None
-
-
-class Wish(NamedTuple):
-    """When the far side wants to be asked again, seconds from now, or why what it said counts as nothing."""
-
-    after_s: float | None = None
-    note: str | None = None
-
-
-def retry_after(headers: Mapping[str, str], wall_s: float) -> Wish:
-    """The wait that headers ask for: `-ms` forms, seconds, an HTTP date, or a spent limit's reset time (B42).
-
-    `headers` with names in lower case; `wall_s` is Unix time now. Negative, absurd and unreadable values are
-    ignored with a note.
-    """
-    for name, unit_s in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if name in headers:
-            return _wish(name, headers[name].strip(), unit_s, wall_s)
-    if headers.get("x-ratelimit-remaining") == "0" and "x-ratelimit-reset" in headers:
-        text = headers["x-ratelimit-reset"]
-        seconds = _number(text)
-        if seconds is not None:
-            return _bounded("x-ratelimit-reset", text, seconds - wall_s if seconds > 1e9 else seconds)
-    return Wish()
-
-
-def _wish(name: str, text: str, unit_s: float, wall_s: float) -> Wish:
-    seconds = _number(text)
-    if seconds is not None:
-        return _bounded(name, text, seconds * unit_s)
-    try:
-        at_s = parsedate_to_datetime(text).timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return Wish(note=f"{name} can't be read: {text[:40]!r}")
-    return (
-        Wish(max(0.0, at_s - wall_s))
-        if at_s - wall_s > -3600
-        else Wish(note=f"{name} is long past: {text[:40]!r}")
-    )
-
-
-def _number(text: str) -> float | None:
-    if not text.isascii() or len(text) > 20 or not text.replace(".", "", 1).lstrip("-").isdigit():
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _bounded(name: str, text: str, seconds: float) -> Wish:
-    if 0 <= seconds <= RETRY_AFTER_S_MAX:
-        return Wish(seconds)
-    return Wish(note=f"{name} is {'negative' if seconds < 0 else 'absurd'}: {text[:40]!r}")

@@ -1,4 +1,5 @@
-"""When the far side wants to be asked again, in every form that servers say it (reliability-gate.md B42).
+"""When the far side wants to be asked again, in every form that servers say it (reliability-gate.md B42). The one place
+that reads it: for model servers, for HTTP and GitHub steps, and for the exceptions that any function raises in a gate.
 
 Whether to wait that long is for others: a long wait is passed on as it was said (RET-4), only what makes no
 sense is dropped, with a note.
@@ -64,9 +65,10 @@ def retry_after(headers: Mapping[str, str], now_s: float, delay: object = None) 
 
 def _forms(headers: Mapping[str, str], moment_s: float, delay: object) -> Iterator[tuple[str, float | None]]:
     """Each form that is there, with its seconds; None when it can't be read."""
-    if "retry-after-ms" in headers:
-        milliseconds = _number(headers["retry-after-ms"])
-        yield "retry-after-ms", None if milliseconds is None else milliseconds / 1000
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):  # OpenAI's and Azure's
+        if name in headers:
+            milliseconds = _number(headers[name])
+            yield name, None if milliseconds is None else milliseconds / 1000
     if "retry-after" in headers:
         yield "retry-after", _seconds_or_date(headers["retry-after"], moment_s)
     if delay is not None:

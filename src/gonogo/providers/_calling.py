@@ -5,7 +5,6 @@ Imported when a call is made: a file with such a step is read without the gate.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 from gonogo.gate.failures import GateError, StepFailed
 from gonogo.gate.policy import Bounds, Policy, Target, Timers
 from gonogo.gate.step import Attempt, Step
-from gonogo.models.retry_after import retry_after
 from gonogo.provider import Call, Context, Effects, Failed
 from gonogo.providers import _exchange, _gated
 from gonogo.providers._http import Limits, Problem, Request, Response, send
@@ -100,14 +98,13 @@ async def _once(request: Request, attempt: Attempt, limits: Limits) -> Response:
     if isinstance(response, Problem):
         raise Refusal(_kind_of(response), response.message, response, effect=response.effect)
     if not 200 <= response.status <= 299:
-        wait = retry_after(response.headers, time.time())
         raise Refusal(
             _KINDS.get(response.status, None if response.status >= 400 else "bad-request"),
             f"the answer has status {response.status}",
             response,
             status=response.status,
             effect=_exchange.effect_of(response),
-            retry_after_s=wait.seconds,
+            retry_after_s=_exchange.asked_s(response),
         )
     return response
 

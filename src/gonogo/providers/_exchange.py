@@ -85,9 +85,14 @@ def failed_status(call: Call, rule: str, response: Response) -> Failed:
     return Failed(of_call, output=output, meta=meta_of(response), effect=effect_of(response))
 
 
+def asked_s(response: Response) -> float | None:
+    """Seconds from now until it wants to be asked again, as it said."""
+    return retry_after(response.headers, time.time()).seconds
+
+
 def wait_s(response: Response) -> float | None:
-    """Seconds from now until it wants to be asked again."""
-    seconds = retry_after(response.headers, time.time()).seconds
+    """The same, no longer than a step may wait."""
+    seconds = asked_s(response)
     return None if seconds is None else min(seconds, RETRY_AFTER_S_MAX)
 
 
@@ -99,7 +104,7 @@ def effect_of(response: Response) -> Effect:
     """A refusal did nothing; so did a 503 that names a time to come back. Else the far side may have begun."""
     if 400 <= response.status < 500 and response.status != 408:
         return "none"
-    if response.status == 503 and "retry-after" in response.headers:
+    if response.status == 503 and asked_s(response) is not None:
         return "none"
     return "unknown"
 
