@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import socket
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,6 +85,20 @@ def test_each_failure_has_its_kind(error: Exception, kind: str) -> None:
     assert kind_of(error) == kind
 
 
+BODIES = json.loads((Path(__file__).parents[1] / "models" / "vendor_bodies.json").read_text())
+"""Bodies in the forms of vendors, with the row of D.2 that each is."""
+BY_PHRASE = {"anthropic context", "anthropic credit", "vllm context", "gemini context"}
+"""They say it in words alone. The readers of models know the words; for exceptions the gate reads no texts."""
+
+
+@pytest.mark.parametrize("row", BODIES, ids=lambda row: row["name"])
+def test_an_exception_with_a_vendors_body_is_the_same_row(row: dict[str, Any]) -> None:
+    """D.2, B41: what an SDK raises is judged as the product's own reader judges the answer."""
+    error = Http(row["status"])
+    error.body = row["body"]  # type: ignore[attr-defined]
+    assert kind_of(error) == ("bad-request" if row["name"] in BY_PHRASE else row["kind"])
+
+
 def test_the_classification_says_which_test_matched() -> None:
     """B40."""
     found = classify(signal_of(Http(429, retry_after="7", x_request_id="r-1"), 0.0))
@@ -97,9 +113,9 @@ def test_a_wish_that_makes_no_sense_is_noted() -> None:
 
 def test_a_steps_own_tests_come_first() -> None:
     """B41: rows are data."""
-    mine = Test("quota-exhausted", statuses=frozenset({402}))
-    assert classify(Signal(status=402)).kind == "bad-request"
-    assert classify(Signal(status=402), (mine,)).kind == "quota-exhausted"
+    mine = Test("quota-exhausted", statuses=frozenset({418}))
+    assert classify(Signal(status=418)).kind == "bad-request"
+    assert classify(Signal(status=418), (mine,)).kind == "quota-exhausted"
 
 
 def test_every_kind_of_a_test_has_a_row() -> None:

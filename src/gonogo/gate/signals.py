@@ -69,36 +69,66 @@ def _words(text: str) -> frozenset[str]:
 TESTS: tuple[Test, ...] = (
     Test("inner-gate", types=_words("GateError")),
     Test(
-        "quota-exhausted",
-        codes=_words("insufficient_quota billing_hard_limit_reached billing_error credit_exhausted"),
-    ),
-    Test(
-        "context-too-long", codes=_words("context_length_exceeded request_too_large string_above_max_length")
-    ),
-    Test(
-        "content-filter", codes=_words("content_filter content_policy_violation ResponsibleAIPolicyViolation")
+        "content-filter",
+        codes=_words(
+            """
+            content_filter content_policy_violation ResponsibleAIPolicyViolation data_inspection_failed
+            DataInspectionFailed moderation_blocked
+            """
+        ),
     ),
     Test("content-filter", finishes=_words("content_filter SAFETY RECITATION PROHIBITED_CONTENT")),
     Test("refusal", finishes=_words("refusal")),
     Test("length-stop", finishes=_words("length max_tokens MAX_TOKENS")),
+    Test("context-too-long", statuses=frozenset({413})),
+    Test(
+        "context-too-long",
+        codes=_words(
+            "context_length_exceeded exceed_context_size_error request_too_large string_above_max_length"
+        ),
+    ),
+    Test(
+        "quota-exhausted",
+        codes=_words(
+            """
+            insufficient_quota billing_hard_limit_reached billing_not_active billing_error insufficient_balance
+            quota_exceeded credit_exhausted
+            """
+        ),
+    ),
+    Test("quota-exhausted", statuses=frozenset({402})),
     Test(
         "rate-limit",
-        codes=_words("rate_limit_exceeded rate_limit_error secondary_rate_limit RESOURCE_EXHAUSTED"),
+        codes=_words(
+            """
+            rate_limit_exceeded rate_limit_error secondary_rate_limit RESOURCE_EXHAUSTED ThrottlingException
+            too_many_requests
+            """
+        ),
         effect="none",
     ),
-    Test("overloaded", codes=_words("overloaded_error overloaded UNAVAILABLE")),
-    Test("auth", codes=_words("authentication_error invalid_api_key UNAUTHENTICATED")),
-    Test("permission", codes=_words("permission_error PERMISSION_DENIED")),
-    Test("not-found", codes=_words("model_not_found not_found_error NOT_FOUND")),
-    Test("server-5xx", codes=_words("server_error api_error internal_error INTERNAL DEADLINE_EXCEEDED")),
+    Test(
+        "overloaded",
+        codes=_words(
+            """
+            overloaded_error overloaded engine_overloaded server_overloaded unavailable_error UNAVAILABLE
+            service_unavailable ServiceUnavailableException slow_down
+            """
+        ),
+    ),
+    Test("auth", codes=_words("authentication_error invalid_api_key invalid_authentication UNAUTHENTICATED")),
+    Test("permission", codes=_words("permission_error PERMISSION_DENIED AccessDeniedException")),
+    Test("not-found", codes=_words("model_not_found not_found_error DeploymentNotFound NOT_FOUND")),
     Test("rate-limit", statuses=frozenset({429}), effect="none"),
     Test("overloaded", statuses=frozenset({503, 529})),
     Test("server-5xx", statuses=frozenset({408, *range(500, 600)})),
+    Test("server-5xx", codes=_words("conflict_error"), statuses=frozenset({409})),
     Test("auth", statuses=frozenset({401})),
     Test("permission", statuses=frozenset({403})),
     Test("not-found", statuses=frozenset({404, 410})),
-    Test("context-too-long", statuses=frozenset({413})),
     Test("bad-request", statuses=frozenset(range(400, 500))),
+    # Behind the statuses, because vendors use them for nearly everything.
+    Test("server-5xx", codes=_words("server_error api_error internal_error INTERNAL DEADLINE_EXCEEDED")),
     Test("timeout-connect", types=_words("ConnectTimeout PoolTimeout ConnectionTimeoutError"), effect="none"),
     Test("network", types=_words("ConnectionRefusedError gaierror"), effect="none"),
     Test("network", codes=_words("ECONNREFUSED EAI_AGAIN ENOTFOUND EHOSTUNREACH ENETUNREACH"), effect="none"),
