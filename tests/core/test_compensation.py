@@ -352,3 +352,11 @@ def test_semantics_20_undoing_has_calls_when_the_run_has_none_left() -> None:
     script = Script(booking(budget=Budget(calls=3)), calls={"last": LOGICAL})
     assert script.started == ["book", "pay", "last", "refund", "unbook"]
     assert (script.state.run_issues, script.state.stopping) == ([], None)
+
+
+@pytest.mark.parametrize("ends", [("no_go",), ("no_go", "cancelled")])
+def test_semantics_5_nothing_is_undone_after_a_second_cancel(ends: tuple[str, ...]) -> None:
+    """semantics 5: it stops all, whatever the workflow would have undone."""
+    script = Script(booking(compensate_on=ends), calls={"last": Never()})
+    script.tell(e.CancelAsked(by="me"), e.CancelAsked(by="me"))
+    assert script.started == ["book", "pay", "last"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.core.script import LOGICAL, TRANSIENT, Never, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Returns, Script, block, plan, step
 
 from gonogo.core import events as e
 from gonogo.core.faults import Fault, Issue, as_names, issue_for
@@ -122,3 +122,31 @@ def test_C_6_only_a_transient_fault_may_go_better_by_itself() -> None:
     """C.6: by its class, not by its words."""
     assert Fault("k", "transient", "x/y", "wrong for good").transient
     assert not Fault("k", "logical", "x/y", "timeout").transient
+
+
+def test_C_13_a_step_that_gives_no_list_need_give_nothing() -> None:
+    """C.13: only a forEach step must have an output."""
+    script = Script(plan(step("a", guarantee=["fine"])), calls={"a": Returns()})
+    assert script.outcome("a") == "passed"
+
+
+def test_C_4_two_rules_with_the_same_words_are_two_issues() -> None:
+    """C.4: an issue is known by its rule and its message."""
+    told = Issue("a/other", LOGICAL.message)
+    script = Script(plan(step("a")), calls={"a": Never()})
+    script.tell(e.CallFailed(call=1, fault=LOGICAL, issues=(told,)))
+    assert script.rules("a") == ["a/other", LOGICAL.rule_id]
+
+
+def test_C_13_an_item_goes_on_while_its_neighbours_are_at_work() -> None:
+    """C.13: it waits for the steps of its own item alone, also when it has waited for room in between."""
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("first", "list", fanout="map", concurrency=2),
+            step("then", "first", fanout="map"),
+            max_parallelism=2,
+        ),
+        calls={"list": [1, 2, 3], "first": lambda command: Never() if command.scope.endswith("[1]") else 1},
+    )
+    assert script.outcome("then", "list#1[0]") == script.outcome("then", "list#1[2]") == "passed"

@@ -101,6 +101,17 @@ def test_C_10_R8_a_script_may_give_items() -> None:
     assert script.outcome("a") == "passed"
 
 
+def test_C_10_R8_an_item_with_rendered_arguments_keeps_its_other_name() -> None:
+    """C.10 R8: `with` and `as` together; an `as` that is no text, which a script may give, is none."""
+    item = {"step": "x", "templates": {"made": "text"}, "alias": "other"}
+    script = Script(
+        plan(step("a", on_init=[item], on_init_js="more"), step("x")),
+        answers={"text": "rendered", "more": Value([{"step": "x", "as": 5}])},
+    )
+    (targets,) = [one.targets for one in script.decided(d.Initialising, "a") if one.targets]
+    assert [target.alias for target in targets] == ["other", None]
+
+
 @pytest.mark.parametrize(
     ("given", "rule"),
     [

@@ -366,7 +366,10 @@ def _reopened(state: State, decision: d.Reopened) -> None:
         node.init = None if node.fan is None else node.init
         reopen(state, node)
         reopen_around(state, node)
-        move(state, node, life.PENDING if node.fan is None else life.EXPANDING)
+        if node.fan is None:
+            move(state, node, life.PENDING)
+        elif node.status != life.EXPANDING:  # as it is when one of its items was first
+            move(state, node, life.EXPANDING)
 
 
 def _finished(state: State, decision: d.Finished) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gonogo.core import lifecycle as life
 from gonogo.core.decisions import Expanded, FaultEvent
 from gonogo.core.items import items_of
-from gonogo.core.scope import within
+from gonogo.core.scope import depth, prefix
 from gonogo.core.state import Fan, Node, OpenFault, State, Undoable
 from gonogo.errors import Bug
 
@@ -171,15 +171,18 @@ def _items_prefix(scope: str, parent: str) -> str:
 
 
 def forget_dropped(state: State, decision: Expanded) -> None:
-    """Items of an older execution of the parent never come again, but where a route still runs something in one."""
+    """Items of an older execution of the parent never come again, but where some step is left that may route there."""
     dropped = state.dropped.get(decision.step)
     if not dropped:
         return
     items = _items_prefix(decision.scope, decision.parent)
     same = f"{items}{decision.execution}["
-    entered = {scope for scopes in state.foreign.values() for scope in scopes}
-    for scope in [scope for scope in dropped if scope.startswith(items) and not scope.startswith(same)]:
-        if not any(within(scope, other) for other in entered):
+    older = [scope for scope in dropped if scope.startswith(items) and not scope.startswith(same)]
+    levels = depth(items)
+    visited = {prefix(scope, levels) for scopes in state.foreign.values() for scope in scopes}
+    for scope in older:
+        item = prefix(scope, levels)
+        if item not in visited and not any(item in scopes for scopes in state.nodes.values()):
             del dropped[scope]
 
 

@@ -62,10 +62,10 @@ def _begin(turn: Turn, done: Undoable) -> None:
 
 
 def _note_end(turn: Turn, done: Undoable) -> None:
-    """What became of an undoing. One that was cancelled isn't over: a resume goes on with it."""
+    """What became of an undoing. One that was cancelled isn't over: a resume goes on with it, unless it came before."""
     undoer = turn.graph.steps[done.step].compensate or ""
     outcome = turn.state.existing(undoer, done.scope).outcome or "skipped"
-    if outcome == "cancelled":
+    if outcome == "cancelled" and stopping.is_cancelled(turn.state):
         return
     turn.decide(d.Undone(done.step, done.scope, done.execution, undoer, outcome))
     if outcome == "passed" and turn.state.undone_for:

@@ -170,7 +170,7 @@ class Findings:
             if answer is False:
                 text = f"{source} does not hold{self.seen_by(ask)}"
             self.violate("contract.guarantee", "contract/guarantee_failed", text, self.step.guarantee_mode)
-        elif ask.construct in ("fail_if", "global_fail_if", "condition") and answer is None:
+        elif answer is None:
             self.add_error(ask, message)
         elif ask.construct == "fail_if" and answer:
             text = f"fail_if is true: {source}{self.seen_by(ask)}"
@@ -192,8 +192,7 @@ class Findings:
     def add_error(self, ask: Ask, message: str) -> None:
         """A detector that errors is not triggered, but never silently; in a critical step it is a failure (H43)."""
         critical = self.step.criticality in CRITICAL and ask.construct == "fail_if"
-        severity = "error" if critical else "warning"
-        issue = error_issue(self.step.name, self.node.scope, ask.construct, message, severity=severity)
+        issue = error_issue(self.step.name, self.node.scope, ask.construct, message, severity="warning")
         if critical:
             self.fail(Fault("detector.error", "logical", issue.rule_id, issue.message))
         else:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from gonogo.core import lifecycle as life
 from gonogo.core.parts import Part, Site
 from gonogo.core.plan import Edge, Step
-from gonogo.core.scope import enclosing
+from gonogo.core.scope import ROOT, depth, enclosing, levels_shared, parents, prefix
 from gonogo.core.state import Node, State
 
 OPENING_SKIPS = frozenset({"if_condition", "assume"})
@@ -32,6 +32,13 @@ def resolve(state: State, step: str, scope: str) -> Node | None:
         scope = enclosing(scope)
         node = scopes.get(scope)
     return node
+
+
+def nearest_scope(state: State, step: str, scope: str) -> str:
+    """Where a reader in `scope` finds a step, whether or not it has been looked at there."""
+    node = resolve(state, step, scope)
+    own = prefix(scope, levels_shared(parents(scope), state.graph.fans[step]))
+    return max(own, ROOT if node is None else node.scope, key=depth)
 
 
 def all_settled(state: State, site: Site, scope: str, reader: Node | None) -> bool:

@@ -22,8 +22,7 @@ def is_exhausted(node: Node, retry: Retry) -> bool:
 
 def hold(turn: Turn, node: Node) -> None:
     """`exhausted: hold`: a person decides, one of those that the step takes answers from."""
-    failed = node.fault.message if node.fault is not None else "failed"
-    prompt = f"{node.step} has used up its retries: {failed}. {', '.join(CHOICES)}?"
+    prompt = f"{node.step} has used up its retries: {node.failure.message}. {', '.join(CHOICES)}?"
     terms = turn.step(node).hold
     approvers = terms.approvers if terms is not None else ()
     details = {"choices": list(CHOICES)}
@@ -64,6 +63,6 @@ def escalates(turn: Turn, node: Node) -> str | None:
 
 def told(node: Node) -> dict[str, Any]:
     """What the step that is told of a failure sees as `args`."""
-    fault = node.fault
-    about = {"kind": fault.kind, "class": fault.fault_class, "message": fault.message} if fault else {}
+    fault = node.failure
+    about = {"kind": fault.kind, "class": fault.fault_class, "message": fault.message}
     return {"step": node.step, "scope": node.scope, "attempts": node.attempts, **about}

@@ -7,6 +7,7 @@ Which items are open follows from the state and isn't recorded.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
@@ -19,31 +20,11 @@ from gonogo.core.state import Fan, Node, State
 from gonogo.core.turn import Turn
 
 
-def waits_per_item(turn: Turn, node: Node) -> bool:
-    """True when items wait for other steps of the same item, not just for room."""
-    return (node.site.depth + 1) in node.site.part.levels
-
-
 def look_for_items(turn: Turn, node: Node) -> None:
-    """After the start of a fan-out or a resume: find the items that may be opened, and open what there is room for."""
-    fan = node.fan
-    if fan is None:
-        return
-    if waits_per_item(turn, node):
-        fan.cursor = fan.total
-        for index in range(fan.total):
-            consider_item(turn, node, fan, index, fan.item(index))
-    refill(turn, node)
-
-
-def consider_item(turn: Turn, node: Node, fan: Fan, index: int, scope: str) -> None:
-    """Queue an item for room once what it waits for is settled."""
-    item = turn.state.nodes[node.step].get(scope)
-    if item is not None and item.status not in (life.PENDING, life.CLEARED):
-        return
-    if index not in fan.queued and all_settled(turn.state, fan.site, scope, item):
-        fan.queued.add(index)
-        heapq.heappush(fan.queue, index)
+    """After the start of a fan-out or a resume: look at all of its items, and open what there is room for."""
+    if node.fan is not None:  # else it has come to its end since
+        node.fan.cursor = 0
+        refill(turn, node)
 
 
 def item_may_open(turn: Turn, part: Part, scope: str) -> None:
@@ -54,21 +35,22 @@ def item_may_open(turn: Turn, part: Part, scope: str) -> None:
 
 
 def may_open(turn: Turn, aggregate: Node, scope: str) -> None:
-    """As `item_may_open`, where the fan-out around the item is known."""
-    if aggregate.fan is not None and aggregate.status == life.EXPANDING:
-        consider_item(turn, aggregate, aggregate.fan, index_of(scope), scope)
-        turn.refills[aggregate] = None
+    """As `item_may_open`, where the fan-out around the item is known: it looks again, if it has looked before."""
+    fan, index = aggregate.fan_out, index_of(scope)
+    if index < fan.cursor:
+        heapq.heappush(fan.queue, index)
+    turn.refills[aggregate] = None
 
 
 def refill(turn: Turn, node: Node) -> None:
     """Open items while there is room in the window, and end the fan-out when all are complete."""
-    fan = node.fan
-    if fan is None or node.status != life.EXPANDING:
+    if node.status != life.EXPANDING:
         return
+    fan = node.fan_out
     closed = is_closed(turn.state, node)
     if not closed:
         _fill(turn, node, fan)
-    if fan.complete == fan.total or (closed and _nothing_under_way(turn.state, node)):
+    if fan.complete == fan.total or (closed and _nothing_under_way(turn.state, node, fan)):
         conclude(turn, node)
 
 
@@ -89,50 +71,38 @@ def _fill(turn: Turn, node: Node, fan: Fan) -> None:
 
 
 def _next_item(state: State, node: Node, fan: Fan) -> str | None:
-    while fan.queue:
-        index = heapq.heappop(fan.queue)
-        fan.queued.discard(index)
-        scope = fan.item(index)
-        if _still_may_open(state, fan, scope):
-            return scope
+    """The first item that may be opened, in the order of the list. One that has begun is left alone."""
     items = state.nodes[node.step]
-    while fan.cursor < fan.total:
-        scope = fan.item(fan.cursor)
-        fan.cursor += 1
+    while fan.queue or fan.cursor < fan.total:
+        scope = fan.item(_next_index(fan))
         item = items.get(scope)
-        if item is None or item.status in (life.PENDING, life.CLEARED):
+        if item is not None and item.status not in (life.PENDING, life.CLEARED):
+            continue
+        if all_settled(state, fan.site, scope, item):
             return scope
     return None
 
 
-def _still_may_open(state: State, fan: Fan, scope: str) -> bool:
-    """What an item waited for may have been sent round again while it waited for room."""
-    item = state.node(fan.site.part.name, scope)
-    if item is not None and (item.retrying or item.again):
-        return True
-    return all_settled(state, fan.site, scope, item)
+def _next_index(fan: Fan) -> int:
+    if fan.queue and fan.queue[0] < fan.cursor:
+        return heapq.heappop(fan.queue)
+    fan.cursor += 1
+    return fan.cursor - 1
 
 
 def _open(turn: Turn, fan: Fan, scope: str) -> None:
-    item = turn.state.nodes[fan.site.part.name].get(scope)
+    item = turn.state.node(fan.site.part.name, scope)
     if item is not None and item.status == life.CLEARED:
         scheduling.make_ready(turn, item.site, scope, item)
-    elif item is None or item.status == life.PENDING:
+    else:
         scheduling.pass_gate(turn, fan.site, scope, item)
 
 
-def _nothing_under_way(state: State, node: Node) -> bool:
-    fan = node.fan
-    return fan is not None and fan.active == 0 and fan.ready == 0 and not _waiting_items(state, node)
-
-
-def _waiting_items(state: State, node: Node) -> bool:
-    inner = [
-        item
-        for item in state.nodes[node.step].values()
-        if item is not node and enclosing(item.scope) == node.scope
-    ]
-    return any(item.status in life.WAITING for item in inner if item.scope)
+def _nothing_under_way(state: State, node: Node, fan: Fan) -> bool:
+    """No item runs, has a slot in view, or waits for a person who must say what became of it."""
+    items = items_in_order(state, node, fan)
+    waits = any(item is not None and item.status in life.WAITING for item in items)
+    return fan.active == 0 and fan.ready == 0 and not waits
 
 
 def conclude(turn: Turn, node: Node) -> None:
@@ -151,15 +121,13 @@ def conclude(turn: Turn, node: Node) -> None:
 
 
 def _outcome(state: State, node: Node) -> tuple[str, str | None]:
-    counts: dict[str, int] = {}
-    for item in items_in_order(state, node):
-        if item is not None:
-            counts[item.outcome or ""] = counts.get(item.outcome or "", 0) + 1
-    total = node.fan.total if node.fan else 0
-    if counts.get("failed"):
-        return "failed", "all_items" if counts["failed"] == total else "partial"
-    if counts.get("cancelled") or sum(counts.values()) < total:
+    fan = node.fan_out
+    items = [item for item in items_in_order(state, node, fan) if item is not None]
+    counts = Counter(item.outcome for item in items)
+    if counts["failed"]:
+        return "failed", "all_items" if counts["failed"] == fan.total else "partial"
+    if counts["cancelled"] or len(items) < fan.total:
         return "cancelled", state.stopping or "superseded"
-    if counts.get("skipped") == total:
+    if counts["skipped"] == fan.total:
         return "skipped", "all_items"
-    return ("tolerated", "items") if counts.get("tolerated") else ("passed", None)
+    return ("tolerated", "items") if counts["tolerated"] else ("passed", None)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from gonogo.core.state import Node, State
+from gonogo.core.state import Fan, Node, State
 
 
-def items_in_order(state: State, node: Node) -> list[Node | None]:
-    """One entry per item; None where the item has not been looked at."""
-    fan = node.fan
-    if fan is None:
-        return []
+def items_in_order(state: State, node: Node, fan: Fan) -> list[Node | None]:
+    """One entry per item of a node's fan-out; None where the item has not been looked at."""
     scopes = state.nodes[node.step]
     return [scopes.get(fan.item(index)) for index in range(fan.total)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gonogo.core.parts import Part, Waiting
 from gonogo.core.plan import Block, Budget, Edge, FailureCondition, Need, Plan, Step
+from gonogo.core.scope import levels_shared
 
 REENTRIES_MIN = 50
 """The least that the run-wide ceiling of re-entries is set to (spec C.12 R4)."""
@@ -62,12 +63,7 @@ class Graph:
 
     def common(self, one: str, other: str) -> int:
         """How many fan-out levels two steps share."""
-        shared = 0
-        for mine, theirs in zip(self.fans[one], self.fans.get(other, ()), strict=False):
-            if mine != theirs:
-                break
-            shared += 1
-        return shared
+        return levels_shared(self.fans[one], self.fans.get(other, ()))
 
     def _part(self, step: Step) -> Part:
         name, fan = step.name, self.fans[step.name]

@@ -95,7 +95,7 @@ def settle(turn: Turn) -> None:
 def _work_off(turn: Turn) -> None:
     while True:
         if turn.news:
-            completion.follow_up(turn, turn.news.popleft())
+            _follow_up_one(turn)
         elif turn.sweep:
             turn.sweep = False
             scheduling.consider_all(turn)
@@ -111,6 +111,13 @@ def _work_off(turn: Turn) -> None:
             _refill_one(turn)
         else:
             break
+
+
+def _follow_up_one(turn: Turn) -> None:
+    node = turn.news.popleft()
+    # What another step's end has sent round again meanwhile may have dropped it.
+    if turn.state.node(node.step, node.scope) is node:
+        completion.follow_up(turn, node)
 
 
 def _refill_one(turn: Turn) -> None:
@@ -193,6 +200,8 @@ def _assume_judged(turn: Turn, node: Node, asks: list[Ask], results: list[Result
     answers = [contracts.judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
     if node.requested or is_superseded(turn.state, node.step, node.scope):
         turn.supersede(node)
+    elif all(answers) and not scheduling.may_go_on(turn.state, node.site, node.scope, node):
+        turn.decide(d.Cleared(node.step, node.scope))  # what it waits for was sent round again meanwhile
     elif all(answers) and not calls_left(turn.state):
         spending.breach_of_calls(turn)
     elif all(answers):

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from gonogo.errors import Bug
 from gonogo.expressions.analyse import Reading
 
 Effects = Literal["reads", "idempotent", "mutates"]
@@ -210,6 +211,15 @@ class Step(Struct, frozen=True, omit_defaults=True):
     runs_on: str = ""
     hold: Hold | None = None
     line: int = 0
+
+    def block(self, trigger: str | None) -> Block:
+        """The block of a trigger (on_success, on_fail, on_finish), which must be there. Raises Bug when it isn't."""
+        found = self.on_success if trigger == "on_success" else self.on_finish
+        if trigger == "on_fail":
+            found = self.on_fail
+        if found is None:
+            raise Bug(f"step {self.name} has no block {trigger}")
+        return found
 
     @property
     def mutates(self) -> bool:

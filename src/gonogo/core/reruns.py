@@ -8,7 +8,16 @@ from typing import Any
 from gonogo.core.dependencies import resolve
 from gonogo.core.graph import edges
 from gonogo.core.plan import Step
-from gonogo.core.scope import child, enclosing, execution_of, index_of, parent_of, parents, prefix
+from gonogo.core.scope import (
+    child,
+    enclosing,
+    execution_of,
+    index_of,
+    levels_shared,
+    parent_of,
+    parents,
+    prefix,
+)
 from gonogo.core.state import Node, State
 
 
@@ -66,16 +75,7 @@ def goto_scope(state: State, node: Node, target: str) -> str:
     """A goto goes to the target's own place, within the fan-out levels it shares with the source."""
     if node.scope and state.node(target, node.scope) is not None:
         return node.scope
-    return prefix(node.scope, _shared(parents(node.scope), state.graph.fans[target]))
-
-
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    shared = 0
-    for mine, theirs in zip(one, other, strict=False):
-        if mine != theirs:
-            break
-        shared += 1
-    return shared
+    return prefix(node.scope, levels_shared(parents(node.scope), state.graph.fans[target]))
 
 
 def members(
@@ -103,7 +103,7 @@ def dependents_of(state: State, step: str, scope: str) -> Iterator[tuple[str, st
     """The steps that wait for one in a scope, each where it waits; whether they take part in the run isn't asked."""
     for name in state.graph.dependents[step]:
         where = prefix(
-            scope, min(_shared(parents(scope), state.graph.fans[name]), state.graph.common(step, name))
+            scope, min(levels_shared(parents(scope), state.graph.fans[name]), state.graph.common(step, name))
         )
         if scope and state.node(name, scope) is not None:
             where = scope
@@ -131,7 +131,7 @@ def add_never_run(state: State, found: dict[tuple[str, str], None], step: str, s
             dependency = edge.step
             if resolve(state, dependency, where) is not None or dependency not in state.held_back:
                 continue
-            place = prefix(where, _shared(parents(where), state.graph.fans[dependency]))
+            place = prefix(where, levels_shared(parents(where), state.graph.fans[dependency]))
             if (dependency, place) not in found:
                 found[dependency, place] = None
                 looked_at.append((dependency, place))

@@ -97,7 +97,6 @@ def _forget_derived(state: State) -> None:
             node.fan.cursor = 0
             node.fan.ready = 0
             node.fan.queue.clear()
-            node.fan.queued.clear()
 
 
 def _look_again(turn: Turn, node: Node) -> None:

@@ -6,10 +6,10 @@ from gonogo.core.plan import Block, Retry, Step
 from gonogo.core.state import Node
 
 
-def wants_retry(node: Node, block: Block) -> bool:
-    """True when a retry is worth it, and one is left."""
+def retry_left(node: Node, block: Block) -> Retry | None:
+    """How to try again, when that is worth it, and a retry is left."""
     retry = block.retry
-    return retry is not None and is_worth_it(node, retry) and node.retries < retry.max
+    return retry if retry is not None and is_worth_it(node, retry) and node.retries < retry.max else None
 
 
 def is_worth_it(node: Node, retry: Retry) -> bool:

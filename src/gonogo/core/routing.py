@@ -13,34 +13,24 @@ from gonogo.core import exhaustion, reruns, scheduling, spending
 from gonogo.core import lifecycle as life
 from gonogo.core.backoff import delay_s
 from gonogo.core.budgets import is_undoing, loops_refusal
-from gonogo.core.dependencies import group_parent, is_superseded, rest_at
+from gonogo.core.dependencies import group_parent, rest_at
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Block, Retry, Target
-from gonogo.core.retries import wants_retry
+from gonogo.core.retries import retry_left
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn, intent
 from gonogo.expressions.results import Result, Value
 
 
-def block_of(turn: Turn, node: Node, trigger: str) -> Block | None:
-    """The block a trigger (on_success, on_fail, on_finish) names."""
-    step = node.site.part.step
-    if trigger == "on_fail":
-        return step.on_fail
-    return step.on_success if trigger == "on_success" else step.on_finish
-
-
 def begin(turn: Turn, node: Node, trigger: str) -> None:
     """Start a block: its runs first. Expressions it needs are asked for."""
     turn.decide(d.Routing(node.step, node.scope, trigger))
-    block = block_of(turn, node, trigger)
-    if block is None:
-        end(turn, node)
-        return
+    block = turn.step(node).block(trigger)
     if is_undoing(turn.state, node.step):
         # What undoes others may be tried again; it sends the run nowhere, which is over.
-        back_off(turn, node, block) if wants_retry(node, block) else end(turn, node)
+        retry = retry_left(node, block)
+        back_off(turn, node, retry) if retry is not None else end(turn, node)
         return
     if not block.run and block.run_js is None:
         go_on(turn, node)
@@ -56,8 +46,8 @@ def begin(turn: Turn, node: Node, trigger: str) -> None:
 
 def judged(turn: Turn, node: Node, construct: str, results: Sequence[Result]) -> None:
     """Answers to what a block asked."""
-    block = block_of(turn, node, node.trigger) if node.trigger else None
-    if block is None or turn.state.stopping:
+    block = turn.step(node).block(node.trigger)
+    if turn.state.stopping:
         end(turn, node)
     elif construct == "run":
         run_targets(turn, node, block, results)
@@ -77,7 +67,7 @@ def run_targets(turn: Turn, node: Node, block: Block, results: Sequence[Result])
             end(turn, node)
             return
         waits_for.extend(started)
-    if waits_for and (block.says_more or wants_retry(node, block) or looks_again(turn, node)):
+    if waits_for and (block.says_more or retry_left(node, block) or looks_again(turn, node)):
         turn.decide(d.Remediating(node.step, node.scope, tuple(waits_for)))
     else:
         go_on(turn, node)
@@ -95,7 +85,7 @@ def filled_in(targets: Sequence[Target], results: Sequence[Result]) -> list[Targ
 
 def from_script(block: Block, results: Sequence[Result]) -> list[Target]:
     """What run_js returned."""
-    return targets_in(_value(results[-1])) if block.run_js is not None and results else []
+    return targets_in(_value(results[-1])) if block.run_js is not None else []
 
 
 def targets_in(value: Any) -> list[Target]:
@@ -164,13 +154,13 @@ def route(
     *,
     trigger: str | None = None,
 ) -> bool:
-    """Make one route, if the loop budget allows it. Only a target that ran before counts as a loop.
+    """Make one route, if the loop budget allows it. It counts as a loop when any of what is to run has run before.
 
     What on_init runs doesn't: it comes once an execution, and leads no further. Nor do reminders, which are counted.
     """
     state = turn.state
-    before = state.node(target, scope) if action not in ("init", "remind") else None
-    reentry = before is not None and (before.execution > 0 or before.outcome is not None)
+    found = reruns.members(state, action, target, scope, event)
+    reentry = action not in ("init", "remind") and any(has_run(state.node(*member)) for member in found)
     if reentry:
         refusal = loops_refusal(state, node, target, scope)
         if refusal is not None:
@@ -178,7 +168,6 @@ def route(
             if turn.graph.plan.safety == "strict":
                 fail_for_loops(turn, node, refusal)
             return False
-    found = reruns.members(state, action, target, scope, event)
     members = tuple(member for member in found if not spare(turn, node, *member))
     for member in members:
         scheduling.leave_queue(turn, *member)
@@ -206,6 +195,11 @@ def route(
     return True
 
 
+def has_run(node: Node | None) -> bool:
+    """True for a step that has come to something before, be it a skip or a refusal."""
+    return node is not None and (node.execution > 0 or node.outcome is not None)
+
+
 def fail_for_loops(turn: Turn, node: Node, refusal: d.Refused) -> None:
     """Under strict safety a loop that goes on too long is a failure of the step that asked for it (spec C.6)."""
     issue = refusal.issue
@@ -227,11 +221,9 @@ def spare(turn: Turn, node: Node, name: str, scope: str) -> bool:
 
 def abandon_waits(turn: Turn, node: Node) -> None:
     """A fan-out that is to run again waits for its running items only, not for timers, persons and items to come."""
-    if node.status != life.EXPANDING or not (
-        node.requested or is_superseded(turn.state, node.step, node.scope)
-    ):
+    if node.status != life.EXPANDING:
         return
-    for item in items_in_order(turn.state, node):
+    for item in items_in_order(turn.state, node, node.fan_out):
         if item is not None and item.status == life.EXPANDING:
             abandon_waits(turn, item)
         elif item is not None and item.status in (life.BACKING_OFF, life.HOLDING, *life.AWAITS_RUNS):
@@ -251,29 +243,27 @@ def runs_are_complete(turn: Turn, node: Node) -> bool:
 
 def go_on(turn: Turn, node: Node) -> None:
     """The runs of a block are done: retry, or look at transitions, goto_js and goto."""
-    trigger = node.trigger or ""
-    block = block_of(turn, node, trigger)
-    if block is None or turn.state.stopping:
+    block = turn.step(node).block(node.trigger)
+    if turn.state.stopping:
         end(turn, node)
         return
     if node.status == life.REMEDIATING:
-        turn.decide(d.Routing(node.step, node.scope, trigger))
-    if wants_retry(node, block) and not (turn.graph.limited and spending.refuses_retry(turn, node)):
-        back_off(turn, node, block)
+        turn.decide(d.Routing(node.step, node.scope, node.trigger or ""))
+    retry = retry_left(node, block)
+    if retry is not None and not spending.refuses_retry(turn, node):
+        back_off(turn, node, retry)
     elif block.retry is not None and exhaustion.is_exhausted(node, block.retry):
         after_the_last(turn, node, block.retry, block)
     else:
         look_for_rules(turn, node, block)
 
 
-def back_off(turn: Turn, node: Node, block: Block) -> None:
+def back_off(turn: Turn, node: Node, retry: Retry) -> None:
     """Wait by a timer, holding no slot."""
-    retry, state = block.retry, turn.state
-    if retry is None or node.fault is None:
-        return
+    state = turn.state
     number = node.retries + 1
     identity = f"{state.seed}/{intent('', node.scope, node.step, node.execution)}"
-    wait_s = delay_s(retry, number, identity, node.fault.retry_after_s)
+    wait_s = delay_s(retry, number, identity, node.failure.retry_after_s)
     timer = state.last_timer + 1
     turn.decide(d.Retrying(node.step, node.scope, number, wait_s, timer, state.at + wait_s))
     turn.set_timer(timer, state.at + wait_s)
@@ -285,7 +275,7 @@ def after_the_last(turn: Turn, node: Node, retry: Retry, block: Block) -> None:
         exhaustion.hold(turn, node)
     elif retry.exhausted == "continue":
         exhaustion.end(turn, node, "tolerated", "retries_exhausted")
-    elif retry.exhausted == "route" and retry.exhausted_goto is not None:
+    elif retry.exhausted_goto is not None:
         goto(turn, node, retry.exhausted_goto, None)
     else:
         look_for_rules(turn, node, block)
@@ -364,7 +354,7 @@ def end_group(turn: Turn, parent: Node) -> None:
     """on_finish has spoken: what it doesn't run again is settled."""
     for name in (parent.step, *turn.graph.members[parent.step]):
         node = turn.state.node(name, parent.scope)
-        if node is not None and node.complete and not (node.settled and node.status == life.DONE):
+        if node is not None and node.complete and not node.settled:
             turn.decide(d.Settled(node.step, node.scope))
 
 

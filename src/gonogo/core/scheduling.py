@@ -153,21 +153,29 @@ def may_still_run(state: State, step: Step) -> bool:
     What their on_init runs is part of them. fail_fast acts on a failure that is final: whom it was escalated to is told
     all the same. After a second cancel nothing runs.
     """
-    if state.stopping == "fail_fast" and step.name in escalated_to(state):
+    return any(_has_leave(state, name) for name in _with_those_it_runs_for(state, step.name))
+
+
+def _has_leave(state: State, name: str) -> bool:
+    if state.stopping == "fail_fast" and name in escalated_to(state):
         return True
     if state.stopping == "cancelled_hard":
         return False
-    return step.always or is_undoing(state, step.name) or _is_run_before(state, step.name)
+    return state.graph.steps[name].always or is_undoing(state, name)
 
 
-def _is_run_before(state: State, name: str) -> bool:
-    """True for what a step that may still run waits for in its on_init."""
-    return any(
-        node.status == life.INITIALISING
-        and any(step == name for step, _ in node.waits_for)
-        and may_still_run(state, node.site.part.step)
-        for node in state.remediating.values()
-    )
+def _with_those_it_runs_for(state: State, name: str) -> list[str]:
+    """The step itself, and those that wait for it in their on_init; what scripts name there may go in circles."""
+    names = [name]
+    for one in names:
+        names += [
+            node.step
+            for node in state.remediating.values()
+            if node.status == life.INITIALISING
+            and node.step not in names
+            and any(step == one for step, _ in node.waits_for)
+        ]
+    return names
 
 
 def escalated_to(state: State) -> set[str | None]:

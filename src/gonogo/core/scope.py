@@ -63,6 +63,16 @@ def parents(scope: str) -> tuple[str, ...]:
     return tuple(part[: part.rindex("#")] for part in scope.split("/")) if scope else ()
 
 
+def levels_shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many outermost levels two paths of forEach steps have in common."""
+    levels = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        levels += 1
+    return levels
+
+
 def order_key(scope: str) -> tuple[int, ...]:
     """Sorts items of one step by index, outermost first."""
     if not scope:

@@ -28,7 +28,7 @@ class Fan:
     """
 
     __slots__ = (
-        "active", "complete", "cursor", "execution", "parent", "queue", "queued", "ready", "site", "total",
+        "active", "complete", "cursor", "execution", "parent", "queue", "ready", "site", "total",
     )  # fmt: skip
 
     def __init__(self, part: Part, scope: str, parent: str, execution: int, total: int) -> None:
@@ -39,12 +39,11 @@ class Fan:
         self.total = total
         self.complete = 0
         self.active = 0
-        # What follows is derived, never recorded, and found again after a resume: items waiting for room in the window
-        # (`queue`), items never looked at (from `cursor` on), items in the ready queue (`ready`).
+        # What follows is derived, never recorded, and found again after a resume: items to be looked at again when the
+        # window has room (`queue`), items never looked at (from `cursor` on), items in the ready queue (`ready`).
         self.cursor = 0
         self.ready = 0
         self.queue: list[int] = []
-        self.queued: set[int] = set()
 
     def item(self, index: int) -> str:
         """The scope of an item."""
@@ -110,6 +109,20 @@ class Node:
         self.fan: Fan | None = None
         self.items: list[Any] | None = None
         self.lists: dict[int, list[Any]] | None = None
+
+    @property
+    def fan_out(self) -> Fan:
+        """The fan-out, where there must be one; anything else is a bug."""
+        if self.fan is None:
+            raise Bug(f"step {self.step} in scope {self.scope or '(run)'} is no fan-out")
+        return self.fan
+
+    @property
+    def failure(self) -> Fault:
+        """The fault of a step that must have failed; anything else is a bug."""
+        if self.fault is None:
+            raise Bug(f"step {self.step} in scope {self.scope or '(run)'} has not failed")
+        return self.fault
 
 
 class OpenFault(NamedTuple):

@@ -81,7 +81,7 @@ def output_of(node: Node | None, state: State) -> Any:
     if node is None:
         return None
     if node.fan is not None:
-        return [output_of(item, state) for item in items_in_order(state, node)]
+        return [output_of(item, state) for item in items_in_order(state, node, node.fan)]
     if node.output is not UNSET:
         return node.output
     found = [as_names(issue) for issue in node.issues if not issue.engine]
@@ -135,7 +135,7 @@ def _meta(names: Names, step: str) -> Any:
 def _item_meta(state: State, node: Node) -> dict[str, Any]:
     if node.fan is None:
         return {}
-    return {"item_status": [item.outcome if item else None for item in items_in_order(state, node)]}
+    return {"item_status": [item.outcome if item else None for item in items_in_order(state, node, node.fan)]}
 
 
 def fault_of(node: Node | None) -> Any:

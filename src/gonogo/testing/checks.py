@@ -158,9 +158,7 @@ class Watch:
                     "once",
                     f"{where}, execution {decision.execution}, attempt {decision.attempt}: {before} already",
                 )
-        undoing = state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step.name
-        allowed = (step.always or undoing) and state.stopping != "cancelled_hard"
-        allowed = allowed or _is_told(state, step.name)
+        allowed = _may_run_while_stopping(state, step.name)
         if state.stopping and not allowed and not (decision.again and state.stopping == "fail_fast"):
             raise Broken("stop", f"{where} starts after {state.stopping}")
         if not decision.again and decision.attempt == 1:
@@ -225,11 +223,7 @@ class Watch:
     def when_idle(self, state: State, timers: Mapping[int, float]) -> None:
         """What must hold whenever nothing is left to perform."""
         for node in state.all_nodes():
-            step = state.step(node)
-            kept = step.always or (
-                state.undoing is not None and state.graph.steps[state.undoing.step].compensate == step.name
-            )
-            kept = kept or _is_told(state, step.name)
+            kept = _may_run_while_stopping(state, node.step)
             if state.stopping and node.status == life.HOLDING and not kept:
                 raise Broken("stop", f"{node.step} in {node.scope or '(run)'} still waits for a person")
         if set(timers) != set(state.timers):
@@ -277,6 +271,26 @@ def _first(one: Sequence[Any], other: Sequence[Any]) -> str:
         if mine != theirs:
             return f"gives {mine} where {theirs} was recorded"
     return f"gives {len(one)} decisions where {len(other)} were recorded"
+
+
+def _may_run_while_stopping(state: State, name: str) -> bool:
+    """always(), what undoes others, who is told of a failure, and what any of these runs before itself."""
+    names = [name]
+    for one in names:
+        waiting = (node for node in state.all_nodes() if node.status == life.INITIALISING)
+        names += [
+            node.step
+            for node in waiting
+            if any(step == one for step, _ in node.waits_for) and node.step not in names
+        ]
+    return any(_has_leave(state, one) for one in names)
+
+
+def _has_leave(state: State, name: str) -> bool:
+    undoing = state.undoing is not None and state.graph.steps[state.undoing.step].compensate == name
+    if (state.graph.steps[name].always or undoing) and state.stopping != "cancelled_hard":
+        return True
+    return _is_told(state, name)
 
 
 def _is_told(state: State, step: str) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
+from msgspec import structs
+
 from gonogo.core.plan import Edge, FailureCondition, Need, Retry, Severity, Target, Transition
 from gonogo.testing import care
 from gonogo.testing.maker import CONDITIONS, Maker
@@ -203,6 +205,18 @@ def _target(maker: Maker, name: str) -> Target:
     return Target(target, {"why": name}, templates)
 
 
+def _on_init(maker: Maker) -> None:
+    """Steps that run others before themselves, now and then some that wait for them or run them, too."""
+    for name in maker.some():
+        targets = [_target(maker, name) for _ in range(maker.rng.choice((1, 1, 2, 3)))]
+        if maker.by_chance(30):
+            targets[0] = structs.replace(targets[0], alias="made")
+        maker.drafts[name]["on_init"] = tuple(targets)
+        if maker.by_chance(20):
+            source = maker.rng.choice((f"names {maker.one()} {maker.one()}", "names nobody", "null", "fails"))
+            maker.drafts[name]["on_init_js"] = maker.expression(source)
+
+
 def _goto(maker: Maker) -> None:
     for name in maker.some():
         key = maker.rng.choice(("on_fail", "on_fail", "on_success"))
@@ -324,6 +338,7 @@ _CONSTRUCTS: tuple[tuple[int, Callable[[Maker], None]], ...] = (
     (38, _transition),
     (28, _on_finish),
     (15, _max_runs),
+    (32, _on_init),
     (10, _routed_only),
     (10, _filters),
     (10, _request),

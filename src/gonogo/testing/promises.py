@@ -5,7 +5,8 @@ safe         in safe mode nothing is done (spec G21)
 spent        no more calls and retries than the run's budget
 faults       each fault is detected, then has exactly one end (spec G16)
 undone       what was done is undone in reverse, each time once, or kept (semantics.md 20)
-one_shot     a step tagged one_shot runs once in a scope (spec C.15)
+one_shot     a step tagged one_shot runs once in a scope (spec C.15), and again only where a cancel cut that short;
+             what undoes others runs for each
 cancelled    a cancelled run isn't stopped for another reason (semantics.md 5)
 routed       what waits for a route runs after one only (spec C.2 R4)
 people       see people.py
@@ -48,12 +49,12 @@ class Promises:
         self.undone: list[Done] = []
         self.undoing: Done | None = None
         self.chosen: dict[tuple[str, str], int] = {}
-        self.executions: dict[Done, None] = {}
+        self.taken_back: dict[tuple[str, str], int] = {}
         self.routed: set[str] = set()
         self.people = People(scenario.plan)
         self.asked: set[str] = set()
 
-    def see(self, state: State, decision: d.AnyDecision) -> None:  # noqa: C901 - a table in the form of a chain
+    def see(self, state: State, decision: d.AnyDecision) -> None:
         """Judge one decision, before it is applied."""
         self.people.see(decision)
         if isinstance(decision, d.Rerun):
@@ -65,11 +66,8 @@ class Promises:
             self._retrying(state)
         elif isinstance(decision, d.FaultEvent):
             self._told(decision)
-        elif isinstance(decision, d.Ended):
-            if decision.outcome == "passed":
-                self._acted(state, decision)
-        elif isinstance(decision, d.Superseded):
-            self._superseded(state, decision)
+        elif isinstance(decision, d.Ended | d.Superseded):
+            self._over(state, decision)
         elif isinstance(decision, d.Routed):
             self.routed.update(step for step, _ in decision.members)
             if decision.action == "compensate":
@@ -78,9 +76,16 @@ class Promises:
             self._undone(decision)
         elif isinstance(decision, d.Stopping):
             _check_cancelled(state, decision)
+        elif isinstance(decision, d.Reopened):
+            self._reopened(state, decision)
         elif isinstance(decision, d.Chosen) and decision.choice == "retry":
             place = (decision.step, decision.scope)
             self.chosen[place] = self.chosen.get(place, 0) + 1
+
+    def _reopened(self, state: State, decision: d.Reopened) -> None:
+        """Going on after a cancel: what it cut short, or had undone, has not had its run."""
+        for place in decision.members:
+            self.taken_back[place] = state.existing(*place).execution
 
     def at_the_end(self, state: State, outside: Outside) -> None:
         """What must hold when a run has ended or is parked."""
@@ -112,8 +117,8 @@ class Promises:
             raise Broken("routed", f"{step.name} runs, though nothing has sent the run to it")
 
     def _check_one_shot(self, state: State, step: Step, decision: d.Started) -> None:
-        self.executions[decision.step, decision.scope, decision.execution] = None
-        if decision.execution > 1 and "one_shot" in step.tags and not self._may_run_again(state, step):
+        allowed = 1 + self.taken_back.get((decision.step, decision.scope), 0)
+        if decision.execution > allowed and "one_shot" in step.tags and not self._may_run_again(state, step):
             raise Broken("one_shot", f"{step.name} runs again in {decision.scope or '(run)'}")
 
     def _may_run_again(self, state: State, step: Step) -> bool:
@@ -160,10 +165,14 @@ class Promises:
             raise Broken("faults", f"fault {decision.fault} has ended, but is {decision.event}")
         told.append(decision.event)
 
-    def _superseded(self, state: State, decision: d.Superseded) -> None:
-        """The outcome doesn't count, but what was done is done."""
+    def _over(self, state: State, decision: d.Ended | d.Superseded) -> None:
+        """A success is done; so is what a run did whose outcome doesn't count."""
         node = state.node(decision.step, decision.scope)
-        if node is not None and isinstance(node.result, e.CallDone):
+        if isinstance(decision, d.Ended):
+            done = decision.outcome == "passed"
+        else:
+            done = node is not None and isinstance(node.result, e.CallDone)
+        if done:
             self._acted(state, decision)
 
     def _acted(self, state: State, decision: d.Ended | d.Superseded) -> None:
@@ -207,14 +216,14 @@ def _check_cancelled(state: State, decision: d.Stopping) -> None:
 
 
 def _check_lifted(state: State) -> None:
-    """The plain cases only: a guard of the reader's own scope that gives no list, in a run that came to its own end."""
+    """The plain cases only: a guard that gives no list and passed wherever it ran, in a run that ended by itself."""
     for node in () if state.stopping else state.all_nodes():
         if node.outcome != "skipped" or node.reason not in BLOCKED or node.because is None:
             continue
         guard = state.node(node.because, node.scope)
         if guard is None or guard.fan is not None or state.step(guard).for_each:
             continue
-        if guard.outcome == "passed":
+        if all(each.outcome == "passed" for each in state.nodes[guard.step].values()):
             raise Broken("lifted", f"{node.step} in {node.scope or '(run)'} is kept back by {guard.step}")
 
 

@@ -17,7 +17,7 @@ from gonogo.testing.gate import ancestors
 FEATURES = (
     "if", "assume", "guarantee", "fail_if", "or_group", "for_each", "nested_for_each", "retry", "run", "goto",
     "transition", "on_finish", "hold", "child", "fail_fast", "cancel", "crash", "critical", "mutates", "suppression",
-    "budget", "compensation", "escalate", "exhausted", "safe_mode", "approval",
+    "budget", "compensation", "escalate", "exhausted", "safe_mode", "approval", "on_init",
 )  # fmt: skip
 
 Moment = Literal["unwritten", "written", "half_performed", "performed"]
@@ -94,6 +94,7 @@ def _of_step(plan: Plan, step: Step) -> set[str]:
         "run": any(block.run or block.run_js is not None for block in blocks(step)),
         "goto": any(block.goto or block.goto_js is not None for block in blocks(step)),
         "transition": any(block.transitions for block in blocks(step)),
+        "on_init": bool(step.on_init) or step.on_init_js is not None,
         "critical": step.criticality != "info",
         "mutates": step.effects == "mutates",
         "suppression": step.effects == "mutates" and _is_behind_a_guard(plan, step),

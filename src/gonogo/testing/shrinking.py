@@ -129,7 +129,8 @@ def _forget(step: Step, name: str) -> Step:
         for key in ("on_success", "on_fail", "on_finish")
         if (block := getattr(step, key)) is not None
     }
-    return msgspec.structs.replace(step, depends_on=tuple(needs), **blocks)
+    on_init = tuple(target for target in step.on_init if target.step != name)
+    return msgspec.structs.replace(step, depends_on=tuple(needs), on_init=on_init, **blocks)
 
 
 def _forget_in_block(block: Block, name: str) -> Block:
