@@ -15,6 +15,8 @@ from tests.servers.mcp_servers import plain, real
 from gonogo.expressions.results import Value
 from gonogo.gate import Bounds, Policy
 from gonogo.provider import Done, Failed, Outcome
+from gonogo.providers.mcp.calling import place_of
+from gonogo.providers.mcp.config import Config
 from gonogo.providers.mcp.process import PASSED_ON
 from gonogo.providers.mcp.results import output_of
 from gonogo.testing import ScriptedContext
@@ -147,6 +149,18 @@ def test_a_call_that_changes_nothing_is_repeated_by_the_gate(do: Do, context: Sc
     assert isinstance(outcome, Failed)
     assert [each["kind"] for each in outcome.meta["gate"]["attempts"]] == ["network"] * 3
     assert outcome.fault.message.endswith("(after 3 attempts)")
+
+
+def test_servers_of_one_program_are_told_apart() -> None:
+    """A breaker that one of them opens is none of the other's business."""
+    long = ["-m", "x" * 200]
+    names = [
+        place_of(Config(method="a", command="python3", args=args))
+        for args in (["a.py"], ["b.py"], [*long, "a"], [*long, "b"])
+    ]
+    assert names[0] == "stdio:python3 a.py"
+    assert len(set(names)) == 4
+    assert max(map(len, names)) < 130
 
 
 def test_a_server_that_cannot_start_did_nothing(do: Do) -> None:

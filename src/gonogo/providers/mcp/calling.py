@@ -5,6 +5,7 @@ Imported when a call is made: a file with such a step is read without the gate a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from types import ModuleType
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 RULE = "mcp/error"
 _ERROR_CHARACTERS_MAX = 2000
+_PLACE_CHARACTERS_MAX = 100
 
 
 async def call_tool(call: Call, context: Context) -> Outcome:
@@ -75,13 +77,23 @@ def policy_of(call: Call) -> Policy:
     """One attempt, as long as the step allows, unless the workflow says more."""
     config: Config = call.config
     timeout_s = call.timeout_s or DEFAULT_TIMEOUT_S
-    place = origin_of(config.url) if config.url is not None else f"stdio:{config.command}"
+    place = place_of(config)
     return Policy(
         targets=(Target(place, endpoint=place),),
         bounds=Bounds(attempts_per_target=1, attempts_max=1, deadline_s=timeout_s),
         timers=Timers(attempt_s=timeout_s),
         breaker=None,
     )
+
+
+def place_of(config: Config) -> str:
+    """Which server it is, for breakers and records: programs are told apart by their arguments, too."""
+    if config.url is not None:
+        return origin_of(config.url)
+    words = " ".join((config.command or "", *config.args))
+    if len(words) > _PLACE_CHARACTERS_MAX:
+        words = f"{words[:_PLACE_CHARACTERS_MAX]}… {hashlib.sha256(words.encode()).hexdigest()[:8]}"
+    return f"stdio:{words}"
 
 
 async def _library() -> ModuleType:
