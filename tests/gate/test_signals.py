@@ -156,3 +156,41 @@ def test_a_chain_that_bites_its_tail_ends() -> None:
     one, two = RuntimeError("1"), RuntimeError("2")
     one.__cause__, two.__cause__ = two, one
     assert kind_of(one) == "unknown"
+
+
+SECRET = "sk-0123456789abcdef"
+
+
+def told_by_everything() -> Http:
+    """An error that repeats a key in every place that there is."""
+    error = Http(429, retry_after=f"banana {SECRET}", x_request_id=SECRET)
+    error.args = (f"key {SECRET} refused",)
+    error.body = {"error": {"code": SECRET, "type": SECRET, "status": SECRET}}  # type: ignore[attr-defined]
+    error.code = SECRET  # type: ignore[attr-defined]
+    error.response = type("Response", (), {"headers": {"retry-after": SECRET * 9, "x-request-id": SECRET}})()  # type: ignore[attr-defined]
+    return error
+
+
+def long_body() -> Http:
+    """The key stands where the excerpt is cut."""
+    error = Http(500)
+    error.body = "x" * 1995 + SECRET  # type: ignore[attr-defined]
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        told_by_everything(),
+        long_body(),
+        StepFailed("made-up", SECRET, code=SECRET, request_id=SECRET),
+        StepFailed("made-up", "x" * 495 + SECRET, request_id="y" * 95 + SECRET),
+    ],
+    ids=["everywhere", "at a cut", "step", "step, at a cut"],
+)
+def test_SEC_2_a_key_that_the_far_side_repeats_is_in_no_field(error: Exception) -> None:
+    """SEC-2, F.8.8: message, body, codes, request id, and the note about an unreadable wish; nor its first half."""
+    signal = signal_of(error, 0.0, lambda text: text.replace(SECRET, "***"))
+    told = repr(signal) + repr(classify(signal))
+    assert SECRET[:5] not in told
+    assert "***" in told

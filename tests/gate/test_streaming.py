@@ -428,3 +428,28 @@ def test_exhausted_streams_list_their_attempts() -> None:
     _, error = fails(policy("a", "b", **FAILOVER), there, Exhausted)
     assert [each.target for each in error.attempts] == ["a", "a", "a", "b", "b", "b"]
     assert {each.failure.kind for each in error.attempts} == {"network", "truncated-stream"}
+
+
+@pytest.mark.parametrize("place", ["chunk", "inspect", "unfit"])
+def test_SEC_2_what_a_step_tells_of_a_failure_is_cleaned(place: str) -> None:
+    """SEC-2, F.8.8: an error inside a stream, an answer that is none, a target that doesn't fit."""
+    secret = "sk-0123456789abcdef"
+    signal = Signal(status=500, message=f"key {secret}", codes=(secret,), request_id=secret)
+    there = streams(a=[[T("x"), T(error=signal)]]) if place == "chunk" else streams(a=["x"])
+    more: dict[str, Any] = {"inspect": lambda value: signal} if place == "inspect" else {}
+    if place == "unfit":
+        more = {"unfit": lambda target: f"no room for {secret}"}
+
+    async def story() -> GateError:
+        one = gate(policy("a", backoff=NO_WAIT), redact=lambda text: text.replace(secret, "***"))
+        with pytest.raises(GateError) as raised:
+            await (collected(one.stream(there.step())) if place == "chunk" else one.call(there.step(**more)))
+        return raised.value
+
+    error = play(story)
+    assert error.record is not None
+    told = (
+        repr(error.record.events) + repr(error.record.decisions) + str(error) + " ".join(error.record.story())
+    )
+    assert secret not in told
+    assert "***" in told

@@ -26,11 +26,11 @@ from gonogo.gate.nesting import AROUND, Around, Watch
 from gonogo.gate.observed import signal_of
 from gonogo.gate.policy import Policy
 from gonogo.gate.record import CallRecord
-from gonogo.gate.signals import Classification, classify
+from gonogo.gate.signals import Classification, Signal, classify
 from gonogo.gate.state import State
 from gonogo.gate.step import Answer, Attempt, Step
 from gonogo.gate.taxonomy import row_of
-from gonogo.gate.telling import cleaned, priced
+from gonogo.gate.telling import cleaned, hidden, priced
 
 if TYPE_CHECKING:
     from gonogo.gate.gate import Gate
@@ -131,7 +131,7 @@ class Call:
 
     def _unfit(self) -> dict[str, str]:
         try:
-            return self.gate.unfit(self.step)
+            return {name: self.clean(why) for name, why in self.gate.unfit(self.step).items()}
         except Exception as error:
             raise self._broken("unfit", error) from error
 
@@ -206,6 +206,11 @@ class Call:
         gate = self.gate
         return classify(signal_of(error, gate.clock.wall(), gate.redact), self.step.tests)
 
+    def classified(self, signal: Signal) -> Classification:
+        """What a failure means that the step itself has seen."""
+        redact = self.gate.redact
+        return classify(signal if redact is None else hidden(signal, redact), self.step.tests)
+
     def _inner(self, error: GateError) -> Classification:
         """A gate within gave up: it has tried what was worth it, so this one doesn't try the same again."""
         kinds = {"budget-exceeded", "deadline", "side-effect-unsafe"}
@@ -236,7 +241,7 @@ class Call:
             signal = self.asked("inspect", step.inspect, value)
             if signal is not None:
                 self.error = None
-                return classify(signal, step.tests), None
+                return self.classified(signal), None
         wrong = None if step.validate is None else self._validated(step.validate, value)
         if wrong is None:
             return None, None

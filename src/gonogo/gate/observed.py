@@ -10,13 +10,18 @@ import errno
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from msgspec import structs
+
 from gonogo.gate.failures import StepFailed
 from gonogo.gate.signals import Signal
+from gonogo.gate.telling import hidden
 from gonogo.models.retry_after import Wait, retry_after
 
 CHAIN_MAX = 8
 MESSAGE_MAX = 500
 BODY_MAX = 2000
+REQUEST_ID_MAX = 100
+_READ_MAX = 64 * 1024
 _CODES_MAX = 8
 
 Redact = Callable[[str], str]
@@ -24,25 +29,34 @@ Redact = Callable[[str], str]
 
 def signal_of(error: BaseException, wall_s: float, redact: Redact | None = None) -> Signal:
     """What is seen of an exception; `wall_s` is Unix time now, for waits given as dates. Texts are redacted."""
-    chain = list(_chain(error))
     clean = redact or _as_it_is
-    if isinstance(error, StepFailed):
-        return _said(error, clean)
-    wish = _first(chain, lambda each: _wish(each, wall_s)) or Wait()
-    body = _first(chain, _body)
+    seen = _said(error) if isinstance(error, StepFailed) else _looked(error, wall_s, clean)
+    # Cut only when it is clean: half a secret is none that anybody would find.
+    found = seen if redact is None else hidden(seen, redact)
+    return structs.replace(
+        found,
+        message=found.message[:MESSAGE_MAX],
+        body_excerpt=found.body_excerpt and found.body_excerpt[:BODY_MAX],
+        request_id=found.request_id and found.request_id[:REQUEST_ID_MAX],
+    )
+
+
+def _looked(error: BaseException, wall_s: float, clean: Redact) -> Signal:
+    chain = list(_chain(error))
+    wish = _first(chain, lambda each: _wish(each, wall_s, clean)) or Wait()
     return Signal(
         types=tuple(dict.fromkeys(base.__name__ for each in chain for base in type(each).__mro__[:-3])),
         status=_first(chain, _status),
         codes=tuple(dict.fromkeys(code for each in chain for code in _codes(each)))[:_CODES_MAX],
         retry_after_s=wish.seconds,
         request_id=_first(chain, _request_id),
-        message=clean(f"{type(error).__name__}: {error}")[:MESSAGE_MAX],
-        body_excerpt=clean(body)[:BODY_MAX] if body else None,
+        message=f"{type(error).__name__}: {error}",
+        body_excerpt=_first(chain, _body),
         note="; ".join(wish.notes) or None,
     )
 
 
-def _said(error: StepFailed, clean: Redact) -> Signal:
+def _said(error: StepFailed) -> Signal:
     return Signal(
         types=("StepFailed",),
         status=error.status,
@@ -51,7 +65,7 @@ def _said(error: StepFailed, clean: Redact) -> Signal:
         effect=error.effect,
         retry_after_s=error.retry_after_s,
         request_id=error.request_id,
-        message=clean(str(error))[:MESSAGE_MAX],
+        message=str(error),
     )
 
 
@@ -114,26 +128,25 @@ def _headers(error: BaseException) -> Mapping[str, str]:
     return {}
 
 
-def _wish(error: BaseException, wall_s: float) -> Wait | None:
+def _wish(error: BaseException, wall_s: float, clean: Redact) -> Wait | None:
     """When the far side wants to be asked again, or why what it said counts as nothing (B42)."""
     given = getattr(error, "retry_after_s", None)
     if isinstance(given, int | float) and given >= 0:
         return Wait(float(given), "retry_after_s")
-    wish = retry_after(_headers(error), wall_s)
+    wish = retry_after({name: clean(value) for name, value in _headers(error).items()}, wall_s)
     return None if wish == Wait() else wish
 
 
 def _request_id(error: BaseException) -> str | None:
     given = getattr(error, "request_id", None)
     if isinstance(given, str) and given:
-        return given[:100]
+        return given
     headers = _headers(error)
-    found = headers.get("x-request-id") or headers.get("request-id") or headers.get("x-github-request-id")
-    return found[:100] if found else None
+    return headers.get("x-request-id") or headers.get("request-id") or headers.get("x-github-request-id")
 
 
 def _body(error: BaseException) -> str | None:
     body = getattr(error, "body", None)
     if isinstance(body, bytes):
-        body = body[:BODY_MAX].decode("utf-8", "replace")
-    return body if isinstance(body, str) and body else None
+        body = body[:_READ_MAX].decode("utf-8", "replace")
+    return body[:_READ_MAX] if isinstance(body, str) and body else None

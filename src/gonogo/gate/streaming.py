@@ -22,7 +22,7 @@ from gonogo.gate.clock import Alarm
 from gonogo.gate.nesting import AROUND
 from gonogo.gate.pieces import Pieces
 from gonogo.gate.record import CallRecord
-from gonogo.gate.signals import Classification, Signal, classify
+from gonogo.gate.signals import Classification, Signal
 from gonogo.gate.step import Answer, Chunk, StreamReset, plain_chunk
 from gonogo.gate.telling import priced
 
@@ -219,7 +219,7 @@ class GateStream(AsyncIterator[Any]):
         call = self._call
         call.error = None
         if signal.kind not in (None, "malformed-stream") or signal.status is not None or signal.codes:
-            await self._failed(classify(signal, call.step.tests))
+            await self._failed(call.classified(signal))
             return
         told = call.clean(signal.message) or "the far side told of an error"
         await self._failed(call.of_kind("malformed-stream", told))

@@ -5,10 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import structs
+
 from gonogo.gate.events import Usage
 from gonogo.gate.policy import Target
+from gonogo.gate.signals import Signal
 
 DEPTH_MAX = 8
+
+
+Clean = Callable[[str], str]
+"""Takes secrets out of a text."""
+
+
+def hidden(signal: Signal, clean: Clean) -> Signal:
+    """A signal without secrets: the far side may repeat what it got wherever it writes anything."""
+    return structs.replace(
+        signal,
+        codes=tuple(clean(code) for code in signal.codes),
+        request_id=_clean(signal.request_id, clean),
+        message=clean(signal.message),
+        body_excerpt=_clean(signal.body_excerpt, clean),
+        note=_clean(signal.note, clean),
+    )
+
+
+def _clean(text: str | None, clean: Clean) -> str | None:
+    return None if text is None else clean(text)
 
 
 def priced(usage: Usage, target: Target) -> Usage:
@@ -22,7 +45,7 @@ def priced(usage: Usage, target: Target) -> Usage:
     return Usage(usage.input_tokens, usage.output_tokens, cost_usd)
 
 
-def cleaned(value: Any, clean: Callable[[str], str], depth: int = 0) -> Any:
+def cleaned(value: Any, clean: Clean, depth: int = 0) -> Any:
     """A view of an answer as plain data without secrets."""
     if isinstance(value, str):
         return clean(value)
