@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,39 @@ def test_a_program_answers_what_a_run_waits_for() -> None:
     gone_on = gonogo.answer(held.run_id, "a", "yes", by="ada", runs=runs)
     assert gone_on is not None
     assert (gone_on.verdict, gone_on.output("a")["text"]) == ("GO", "yes")
+
+
+APPROVAL = """version: "1.0"
+steps:
+  a: {type: human-input, prompt: "Go?", approvers: [ada, bob], quorum: 2, timeout: 1h, default: "no"}
+"""
+
+
+def test_a_program_lists_what_waits_and_approves_it() -> None:
+    """From the last record of each run: how far an approval is."""
+    runs = MemoryRuns()
+    held = gonogo.loads(APPROVAL).run(runs=runs)
+    gonogo.answer(held.run_id, "a", "yes", by="ada", runs=runs)
+    [waiting] = gonogo.waiting(runs=runs)
+    assert [(one.place, one.approved, one.quorum) for one in waiting.waits] == [("a", 1, 2)]
+    with pytest.raises(gonogo.UsageError, match="has answered already"):
+        gonogo.answer(held.run_id, "a", "yes", by="ada", runs=runs)
+    with pytest.raises(gonogo.UsageError, match="not among the approvers"):
+        gonogo.answer(held.run_id, "a", "yes", by="eve", runs=runs)
+    approved = gonogo.answer(held.run_id, "a", "yes", by="bob", runs=runs)
+    assert approved is not None
+    assert (approved.verdict, gonogo.waiting(runs=runs)) == ("GO", [])
+
+
+def test_a_program_wakes_the_runs_whose_timers_fell_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those alone; nothing is due twice."""
+    runs, real = MemoryRuns(), time.time
+    held = gonogo.loads(APPROVAL).run(runs=runs)
+    assert gonogo.resume_due(runs=runs) == []
+    monkeypatch.setattr(time, "time", lambda: real() + 3601)
+    [woken] = gonogo.resume_due(runs=runs)
+    assert (woken.run_id, woken.verdict, woken.output("a")["text"]) == (held.run_id, "GO", "no")
+    assert gonogo.resume_due(runs=runs) == []
 
 
 def test_an_item_is_answered_by_its_place() -> None:

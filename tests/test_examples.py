@@ -131,6 +131,16 @@ def test_a_release_that_a_person_refuses_is_not_made(folder: Path) -> None:
     assert (refused.exit_code, refused.outcomes()["release"]) == (0, "skipped")
 
 
+def test_a_release_goes_on_when_two_have_approved_it(folder: Path) -> None:
+    """One yes is not enough, and nobody was told: nobody waited for four hours."""
+    assert run(folder, "approval-by-several.yaml").exit_code == 3
+    first = run(folder, "answer", "last", "approve", "yes", "--by", "ana")
+    assert (first.exit_code, first.result["waiting"][0]["approved"]) == (3, ["ana"])
+    second = run(folder, "answer", "last", "approve", "yes", "--by", "release-bot")
+    assert second.exit_code == 0
+    assert second.outcomes() == {"approve": "passed", "tell": "skipped", "release": "passed"}
+
+
 def test_an_ill_deployment_is_undone_and_not_announced(folder: Path) -> None:
     """Semantics 19 and 20: the open edge is closed, the pager goes off, and the old version is back."""
     ran = run(folder, "deployment.yaml")

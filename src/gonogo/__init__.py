@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gonogo.app.options import Summary
     from gonogo.app.workflow import (
         Workflow,
         answer,
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
         read,
         resume,
         resume_async,
+        resume_due,
+        resume_due_async,
         run,
+        waiting,
     )
     from gonogo.errors import (
         Bug,
@@ -44,15 +48,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Bug", "ConfigError", "GonogoError", "Interrupted", "JournalError", "MemoryRuns", "Question", "RunLocked",
-    "RunResult", "RunView", "SandboxError", "UsageError", "Workflow", "__version__", "answer", "answer_async", "cancel",
-    "cancel_async", "load", "loads", "read", "resume", "resume_async", "run",
+    "RunResult", "RunView", "SandboxError", "Summary", "UsageError", "Workflow", "__version__", "answer",
+    "answer_async", "cancel", "cancel_async", "load", "loads", "read", "resume", "resume_async", "resume_due",
+    "resume_due_async", "run", "waiting",
 ]  # fmt: skip
 
 _HOMES = {
     "gonogo.app.workflow": (
         "Workflow", "answer", "answer_async", "cancel", "cancel_async", "load", "loads", "read", "resume",
-        "resume_async", "run",
+        "resume_async", "resume_due", "resume_due_async", "run", "waiting",
     ),
+    "gonogo.app.options": ("Summary",),
     "gonogo.hosts.base": ("Question", "RunResult"),
     "gonogo.journal.memory": ("MemoryRuns",),
     "gonogo.journal.view": ("RunView",),

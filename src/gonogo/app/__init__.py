@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from gonogo.app.options import RUNS_DIR, Options, Start, Summary
     from gonogo.app.requests import answer_run, cancel_run
     from gonogo.app.running import resume_run, resume_run_async, start_run, start_run_async
+    from gonogo.app.waiting import due_runs, waiting_runs, wake_run
+    from gonogo.core.decisions import Wait
     from gonogo.hosts.base import RunResult
 
 __all__ = [
-    "RUNS_DIR", "Ahead", "Foreseen", "Options", "RunResult", "Start", "Summary", "Wish", "answer_run", "cancel_run",
-    "find_run", "foresee", "isolate_breaker", "list_breakers", "list_runs", "load", "loads", "open_run",
-    "reset_breaker", "resume_run", "resume_run_async", "run_again_from", "run_again_from_async", "run_ids", "start_run",
-    "start_run_async", "view_run", "with_limits",
+    "RUNS_DIR", "Ahead", "Foreseen", "Options", "RunResult", "Start", "Summary", "Wait", "Wish", "answer_run",
+    "cancel_run", "due_runs", "find_run", "foresee", "isolate_breaker", "list_breakers", "list_runs", "load", "loads",
+    "open_run", "reset_breaker", "resume_run", "resume_run_async", "run_again_from", "run_again_from_async", "run_ids",
+    "start_run", "start_run_async", "view_run", "waiting_runs", "wake_run", "with_limits",
 ]  # fmt: skip
 
 _HOMES = MappingProxyType(
@@ -38,6 +40,8 @@ _HOMES = MappingProxyType(
         "gonogo.app.options": ("RUNS_DIR", "Options", "Start", "Summary"),
         "gonogo.app.requests": ("answer_run", "cancel_run"),
         "gonogo.app.running": ("resume_run", "resume_run_async", "run_ids", "start_run", "start_run_async"),
+        "gonogo.app.waiting": ("due_runs", "waiting_runs", "wake_run"),
+        "gonogo.core.decisions": ("Wait",),
         "gonogo.hosts.base": ("RunResult",),
     }
 )

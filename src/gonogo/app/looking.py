@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gonogo.app.options import Options, Summary, runs_in
-from gonogo.core.decisions import Finished
 from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError, UsageError
 from gonogo.journal.postgres.address import Address
@@ -149,24 +148,41 @@ def _as_listed(told: Told) -> Summary:
         last_at=told.last_at_ms / 1000,
         records=told.records,
         parent=told.parent,
+        waits=told.waits,
+        wake_at=told.zero_at + told.wake_s if told.wake_s is not None else None,
+        zero_at=told.zero_at,
     )
 
 
+def with_waits(runs: Runs, one: Summary) -> Summary:
+    """What a run on HOLD waits for, where the place that keeps it hasn't told."""
+    if one.verdict != "HOLD" or one.waits:
+        return one
+    whole = _summary_of_all(runs, one.run_id)
+    return one if whole.problem is not None else whole
+
+
 def _summary_of_all(runs: Runs, run_id: str) -> Summary:
+    from gonogo.journal.listing import finished_in
+
     try:
         records = runs.read(run_id).records
     except JournalError as problem:
         return Summary(run_id, problem=problem.message)
     first, last = records[0].event, records[-1]
     assert isinstance(first, RunStarted)
-    verdicts = [decision.verdict for decision in last.decisions if isinstance(decision, Finished)]
+    end = finished_in(last)
+    zero_at = last.at - last.event.at
     return Summary(
         run_id,
-        verdict=verdicts[-1] if verdicts else None,
+        verdict=end.verdict if end is not None else None,
         name=first.plan.name,
         event=str(first.trigger.get("name")) if first.trigger else None,
         started_at=first.started_at_ms / 1000,
         last_at=last.at,
         records=len(records),
         parent=first.parent.get("run_id") if first.parent else None,
+        waits=end.waits if end is not None else (),
+        wake_at=zero_at + end.wake_s if end is not None and end.wake_s is not None else None,
+        zero_at=zero_at,
     )

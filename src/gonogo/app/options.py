@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from gonogo.core.decisions import Wait
 from gonogo.errors import UsageError
 from gonogo.hosts.base import Asker, Log, LogLine, Sink, nobody, unheard
 from gonogo.journal.postgres.address import Address, secrets_of
@@ -102,7 +103,8 @@ class Start(Struct, frozen=True):
 class Summary(Struct, frozen=True):
     """One line of a list of runs. `verdict` None: it is running, or was interrupted. Times are Unix seconds.
 
-    `problem` tells why a run can't be read; then only the id is known.
+    `problem` tells why a run can't be read; then only the id is known. Of a run on HOLD `waits` are its questions, with
+    times on its own clock, whose zero was at `zero_at`; `wake_at` is when its next timer is due, if it has one.
     """
 
     run_id: str
@@ -114,3 +116,10 @@ class Summary(Struct, frozen=True):
     records: int = 0
     parent: str | None = None
     problem: str | None = None
+    waits: tuple[Wait, ...] = ()
+    wake_at: float | None = None
+    zero_at: float = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """True when a timer of it fell due that nobody was there to notice."""
+        return self.wake_at is not None and self.wake_at <= now

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from gonogo.app.engines import carrier_of, hand_on, has_started, start_of
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking, go_on_async
-from gonogo.core import lifecycle
+from gonogo.app.taken import SHOWN, heard, told_of
+from gonogo.core import approvals, lifecycle
 from gonogo.core.decisions import Finished
 from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.core.exhaustion import CHOICES, is_choice
 from gonogo.core.holds import WORDS as IN_DOUBT_WORDS
-from gonogo.core.state import State
+from gonogo.core.state import Node, State
 from gonogo.errors import RunLocked, UsageError
 from gonogo.hosts.base import RunResult
 from gonogo.hosts.local import result_of
@@ -31,7 +32,7 @@ def answer_run(
     A step that waits for a child run takes the answer to where the child waits; `child.step` names a step of it.
 
     Raises:
-        UsageError: the step waits for nothing or takes other words, or the run is over.
+        UsageError: the step waits for nothing, takes other words or didn't take the answer, or the run is over.
         JournalError, RunLocked, SandboxError, Bug: as `resume_run`.
     """
     return blocking(lambda: answer_run_async(run_id, step, text, scope=scope, by=by, options=options))
@@ -48,7 +49,9 @@ async def answer_run_async(
     target_id, step, scope = _waiting_place(runs, run_id, step, scope)
     _refuse_other_words(state_of(runs.records(target_id)), step, scope, text)
     request = AnswerGiven(step=step, text=clean(text), scope=scope, by=by)
-    return await _ask_of(runs, target_id, request, options)
+    result, request_id = await _ask_of(runs, target_id, request, options)
+    await heard(runs, target_id, request_id)
+    return result
 
 
 def cancel_run(run_id: str, *, by: str = "", options: Options | None = None) -> RunResult | None:
@@ -69,12 +72,14 @@ async def cancel_run_async(run_id: str, *, by: str = "", options: Options | None
         state = state_of(runs.records(run_id))
         if _end_of(state) is not None:
             return result_of(state)
-    return await _ask_of(runs, run_id, CancelAsked(by=by), options)
+    return (await _ask_of(runs, run_id, CancelAsked(by=by), options))[0]
 
 
-async def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -> RunResult | None:
+async def _ask_of(
+    runs: Runs, run_id: str, request: Request, options: Options
+) -> tuple[RunResult | None, str]:
     """Leave a request, then go on with the outermost run around it, if nobody else does; where an engine carries it,
-    one of its workers does (None).
+    one of its workers does (None). With the request's id.
 
     Whoever ran it may have taken the request and ended meanwhile: going on then would undo a cancel.
     """
@@ -88,11 +93,12 @@ async def _ask_of(runs: Runs, run_id: str, request: Request, options: Options) -
     carrier = carrier_of(start_of(runs, outermost))
     if carrier is not None:
         await asyncio.to_thread(hand_on, outermost, carrier, options)
-        return None
+        return None, request_id
     try:
-        return await go_on_async(outermost, replace(options, runs=runs), waits, reopens=False)
+        chosen = replace(options, runs=runs)
+        return await go_on_async(outermost, chosen, waits, reopens=False), request_id
     except RunLocked:
-        return None
+        return None, request_id
 
 
 def _end_of(state: State) -> Finished | None:
@@ -108,7 +114,7 @@ def _waiting_place(
     outer, _, inner = step.partition(".") if step not in state.nodes else (step, "", "")
     node = state.nodes.get(outer, {}).get(scope)
     if node is None or node.complete or _end_of(state) is not None:
-        raise _waits_for_nothing(state, step)
+        raise _waits_for_nothing(state, step, scope)
     child = node.hold.details.get("child") if node.hold is not None else None
     if not isinstance(child, str) or child in seen:
         return run_id, outer, scope
@@ -126,7 +132,7 @@ def _waiting_place(
 def _refuse_other_words(state: State, step: str, scope: str, text: str) -> None:
     """A choice and a call in doubt take certain words; others would be kept, and change nothing."""
     node = state.nodes[step][scope]
-    words = CHOICES if is_choice(node) else IN_DOUBT_WORDS if node.status == lifecycle.IN_DOUBT else ()
+    words = _words(node)
     if words and text.strip().lower() not in words:
         place = f"{step}@{scope}" if scope else step
         raise UsageError(
@@ -135,13 +141,25 @@ def _refuse_other_words(state: State, step: str, scope: str, text: str) -> None:
         )
 
 
-def _waits_for_nothing(state: State, step: str) -> UsageError:
+def _words(node: Node) -> tuple[str, ...]:
+    """The words that a step takes; empty for any text."""
+    if is_choice(node):
+        return CHOICES
+    if node.status == lifecycle.IN_DOUBT:
+        return IN_DOUBT_WORDS
+    return approvals.WORDS if node.hold is not None and node.hold.quorum is not None else ()
+
+
+def _waits_for_nothing(state: State, step: str, scope: str) -> UsageError:
     end = _end_of(state)
     if end is not None:
         return UsageError(
             f"run {state.run_id} is over: {end.verdict}; nothing of it waits for an answer",
             advice=f"'gonogo show {state.run_id}' shows how it ended",
         )
+    node = state.nodes.get(step, {}).get(scope)
+    if node is not None and (reason := approvals.past(node)) != "nothing":
+        return UsageError(told_of(state, step, scope, reason), advice=SHOWN.format(run=state.run_id))
     places = [
         f"{each.step}@{each.scope}" if each.scope else each.step
         for each in state.all_nodes()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gonogo.app import again, loading, requests, running
-from gonogo.app.options import RUNS_DIR, Options, Start
+from gonogo.app.options import RUNS_DIR, Options, Start, Summary
 from gonogo.app.parts import built_in_table
 from gonogo.core.plan import Plan
 from gonogo.errors import Problem, UsageError
@@ -172,6 +172,46 @@ async def resume_async(
     return await running.resume_run_async(run_id, options)
 
 
+def resume_due(
+    *,
+    runs: str | Path | Runs = RUNS_DIR,
+    ask: Asker = nobody,
+    sinks: tuple[Sink, ...] = (),
+    step_types: Iterable[Provider] = (),
+) -> list[RunResult]:
+    """Go on with every run whose timer fell due while nobody was there: reminders, handovers, the ends of waits.
+
+    For programs that are there now and then, or always. Runs that another process has are left to it.
+
+    Raises:
+        JournalError, SandboxError, Bug: as `resume`, of the first run that couldn't go on, once all have been tried.
+    """
+    return running.blocking(lambda: resume_due_async(runs=runs, ask=ask, sinks=sinks, step_types=step_types))
+
+
+async def resume_due_async(
+    *,
+    runs: str | Path | Runs = RUNS_DIR,
+    ask: Asker = nobody,
+    sinks: tuple[Sink, ...] = (),
+    step_types: Iterable[Provider] = (),
+) -> list[RunResult]:
+    """As `resume_due`, in an event loop that is running."""
+    from gonogo.app import waiting as runs_that_wait
+
+    return await runs_that_wait.resume_due_async(_options(runs, ask, sinks, step_types))
+
+
+def waiting(*, runs: str | Path | Runs = RUNS_DIR) -> list[Summary]:
+    """The runs on HOLD, the newest last, each with its questions in short (`waits`) and when it is due (`wake_at`).
+
+    Only the last record of each is read. Raises JournalError.
+    """
+    from gonogo.app.waiting import waiting_runs
+
+    return waiting_runs(Options(runs=runs))
+
+
 def answer(
     run_id: str,
     place: str,
@@ -189,8 +229,11 @@ def answer(
     within. For a call in doubt `text` says what became of it: done, again or failed. None: another process runs it,
     and takes the answer up.
 
+    `by`: the name of who answers, which counts where the step has approvers or a quorum. An approval takes yes or no.
+
     Raises:
-        UsageError: the step waits for nothing.
+        UsageError: the step waits for nothing, or didn't take the answer: somebody was first, it is too late, its
+        giver isn't among the approvers or has answered already.
         JournalError, SandboxError, Bug: as `resume`.
     """
     step, _, scope = place.partition("@")

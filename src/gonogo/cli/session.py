@@ -36,10 +36,22 @@ class Session(Struct):
         return any(name == "json" and file is None for name, file in destinations(self.arguments))
 
 
-def who() -> str:
-    """The user's name, for the journal; empty when the system knows none."""
-    import getpass
+def who(environment: Mapping[str, str] | None = None) -> str:
+    """Who gives this command, for the journal: in GitHub Actions the actor, else the user that the process runs as.
 
+    Nothing proves it: whoever can start the command can say what they like. Empty when the system knows no name.
+    """
+    import getpass
+    import pwd
+
+    if environment is not None and environment.get("GITHUB_ACTIONS") == "true":
+        actor = environment.get("GITHUB_ACTOR", "").strip()
+        if actor:
+            return actor
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (OSError, KeyError, ImportError):
+        pass  # a user without an entry, as containers have
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):

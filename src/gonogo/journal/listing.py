@@ -14,14 +14,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gonogo.core.decisions import Finished
+from gonogo.core.decisions import Finished, Wait
 from gonogo.errors import JournalError
 from gonogo.journal import files
 from gonogo.journal.codec import LineDamaged, NewerFormat, check_format, decode_line, unsealed
 from gonogo.journal.jsonl import JOURNAL, LOCK, JsonlRuns
 from gonogo.journal.records import Record
 
-__all__ = ["Summary", "summaries", "summary"]
+__all__ = ["Summary", "finished_in", "summaries", "summary"]
 
 _CHUNK_BYTES = 8192
 
@@ -31,7 +31,9 @@ class Summary(Struct, frozen=True):
 
     `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it) or unreadable (`note`
     says why).
-    `last_at_ms` is when the last record was made, `ended_at_ms` the same, but None while the run is running.
+    `last_at_ms` is when the last record was made, `ended_at_ms` the same, but None while the run is running. Of a run
+    on HOLD `waits` are its questions, `wake_s` is when its next timer is due, on its clock, whose zero was at `zero_at`
+    (Unix time in seconds).
     """
 
     run_id: str
@@ -43,6 +45,9 @@ class Summary(Struct, frozen=True):
     records: int = 0
     parent: str | None = None
     note: str | None = None
+    waits: tuple[Wait, ...] = ()
+    wake_s: float | None = None
+    zero_at: float = 0.0
 
     @property
     def ended_at_ms(self) -> int | None:
@@ -85,25 +90,25 @@ def summary(runs: JsonlRuns, run_id: str) -> Summary:
         head = _decode_first(first)
     except (JournalError, LineDamaged, NewerFormat, msgspec.DecodeError) as error:
         return Summary(run_id, "unreadable", note=str(error))
-    start = head.event
+    start, end = head.event, finished_in(last)
     return Summary(
         run_id,
-        _status(last, home),
+        end.verdict if end is not None else "running" if files.is_held(home / LOCK) else "interrupted",
         start.plan.name,
         _text(start.trigger, "name"),
         start.started_at_ms,
         round(last.at * 1000),
         last.seq - head.seq + 1,
         _text(start.parent, "run_id"),
+        waits=end.waits if end is not None else (),
+        wake_s=end.wake_s if end is not None else None,
+        zero_at=last.at - last.event.at,
     )
 
 
-def _status(last: Record, home: Path) -> str:
+def finished_in(last: Record) -> Finished | None:
     """The verdict stands until another event is recorded, so it is in the last record or there is none."""
-    for decision in last.decisions:
-        if isinstance(decision, Finished):
-            return decision.verdict
-    return "running" if files.is_held(home / LOCK) else "interrupted"
+    return next((each for each in last.decisions if isinstance(each, Finished)), None)
 
 
 def _text(mapping: dict[str, Any] | None, key: str) -> str | None:

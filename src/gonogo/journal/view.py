@@ -48,9 +48,11 @@ _CODES = {"GO": GO, "NO-GO": NO_GO, "HOLD": HOLD}
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a person is asked: a hold with its prompt, or a call `in_doubt`. `due_s` on its run's clock, if it ends.
+    """What a person is asked: a hold with its prompt, or a call `in_doubt`. `since_s`, and `due_s` if it ends, on its
+    run's clock, whose zero was at `started_at_ms`.
 
-    `run_id` is that of the run to name in an answer, where that isn't the run that is looked at (`questions.py`).
+    `approvers` may answer, all if there are none; of an approval's `quorum` so many have `approved`. `run_id` is that
+    of the run to name in an answer, where that isn't the run that is looked at (`questions.py`).
     """
 
     step: str
@@ -61,6 +63,33 @@ class Waiting:
     due_s: float | None = None
     default: str | None = None
     run_id: str = ""
+    since_s: float | None = None
+    approvers: tuple[str, ...] = ()
+    quorum: int | None = None
+    approved: tuple[str, ...] = ()
+    reminders: int = 0
+    started_at_ms: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The question in the object of `--format json`; times are Unix times."""
+        return {
+            "step": self.step,
+            "scope": self.scope,
+            "run_id": self.run_id or None,
+            "prompt": self.prompt,
+            "in_doubt": self.in_doubt,
+            "since": self.at(self.since_s),
+            "until": self.at(self.due_s),
+            "default": self.default,
+            "approvers": list(self.approvers),
+            "quorum": self.quorum,
+            "approved": list(self.approved),
+            "reminders": self.reminders,
+        }
+
+    def at(self, run_s: float | None) -> float | None:
+        """A time of its run's clock as Unix time in seconds."""
+        return None if run_s is None else round(self.started_at_ms / 1000 + run_s, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +171,7 @@ class RunView:
         yield "verdict", self.verdict
         yield "exit_code", self.exit_code
         yield "event", self.event
+        yield "waiting", [one.as_json() for one in self.waiting]
         yield "steps", Members(lambda: ((name, step(one)) for name, one in self.steps.items()))
         yield "statistics", Members(statistics.items)
         yield "faults", Elements(lambda: _faults(self.state, self.counts.tally))
@@ -275,13 +305,27 @@ def _undone(one: Undone) -> dict[str, Any]:
 def waiting_in(state: State) -> tuple[Waiting, ...]:
     """What a run waits for."""
     over = state.finished is not None and not state.finished.parked
-    return () if over else tuple(_waiting(state.all_nodes()))
+    return () if over else tuple(_waiting(state.all_nodes(), state.started_at_ms))
 
 
-def _waiting(nodes: Iterable[Node]) -> Iterator[Waiting]:
+def _waiting(nodes: Iterable[Node], started_at_ms: int) -> Iterator[Waiting]:
     for node in nodes:
         hold = node.hold
         if node.status == life.IN_DOUBT:
             yield Waiting(node.step, node.scope, node.reason or "", in_doubt=True)
         elif node.status == life.HOLDING and hold is not None:
-            yield Waiting(node.step, node.scope, hold.prompt, False, hold.details, hold.due_s, hold.default)
+            yield Waiting(
+                node.step,
+                node.scope,
+                hold.prompt,
+                False,
+                hold.details,
+                hold.due_s,
+                hold.default,
+                since_s=hold.since_s,
+                approvers=hold.approvers,
+                quorum=hold.quorum,
+                approved=tuple(vote.by for vote in hold.votes if vote.text == "yes"),
+                reminders=hold.reminders,
+                started_at_ms=started_at_ms,
+            )

@@ -30,6 +30,7 @@ def text(report: Report, style: Style) -> str:
         _left_out(report, style),
         _faults(report, style),
         _findings(report, style),
+        _waits(report, style),
         _verdict(report, style),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
@@ -112,6 +113,15 @@ def _faults(report: Report, style: Style) -> list[str]:
         first, *rest = wrapped(plain(told), room)
         lines += [f"  {first}", *(f"    {line}" for line in rest)]
     return [style.paint("faults", "bold"), *lines] if lines else []
+
+
+def _waits(report: Report, style: Style) -> list[str]:
+    """What is asked of people: since when, until when, how many have approved."""
+    lines = []
+    for told in words.waits(report.view):
+        first, *rest = wrapped(plain(told), None if style.width is None else style.width - 2)
+        lines += [f"  {first}", *(f"    {line}" for line in rest)]
+    return [style.paint("waits for people", "bold"), *lines] if lines else []
 
 
 def _findings(report: Report, style: Style) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -153,6 +154,35 @@ def _hold(view: RunView) -> str:
     return told + (f"; also {_listed(others)}" if others else "")
 
 
+def waits(view: RunView) -> list[str]:
+    """A line for each question that has more to say than its prompt: since when, until when, how far it is."""
+    found = ((place(one), about(one)) for one in view.waiting)
+    return [f"{where}: {told}" for where, told in found if told]
+
+
+def about(waiting: Waiting) -> str:
+    """`since 2026-03-01 09:30Z, until 2026-03-02 09:30Z (then: no), approved 1 of 2 (ana), asked: ana, release-*`."""
+    until = moment(waiting.at(waiting.due_s))
+    then = f" (then: {brief(waiting.default, 40)})" if waiting.default is not None else ""
+    by = f" ({_listed(list(waiting.approved))})" if waiting.approved else ""
+    parts = [
+        f"since {moment(waiting.at(waiting.since_s))}" if waiting.since_s is not None else "",
+        f"until {until}{then}" if until else "",
+        f"approved {len(waiting.approved)} of {waiting.quorum}{by}" if waiting.quorum is not None else "",
+        f"reminded {count(waiting.reminders, 'time')}" if waiting.reminders else "",
+        f"asked: {_listed(list(waiting.approvers))}" if waiting.approvers else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def moment(at: float | None) -> str:
+    """A Unix time for people, the same everywhere: UTC to the minute. What no calendar has is empty."""
+    try:
+        return "" if at is None else time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(at))
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
 def next_move(view: RunView) -> str:
     """The command that goes on from a HOLD; empty otherwise."""
     if verdict_word(view) != "HOLD" or not view.waiting:
@@ -164,6 +194,8 @@ def next_move(view: RunView) -> str:
 
 def _answers(waiting: Waiting) -> str:
     """The words that are understood, where not any text is."""
+    if waiting.quorum is not None:
+        return "yes|no"
     choices = waiting.details.get("choices") if isinstance(waiting.details, dict) else None
     return "|".join(map(str, choices)) if isinstance(choices, list | tuple) and choices else "TEXT"
 

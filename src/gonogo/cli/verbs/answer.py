@@ -13,17 +13,23 @@ from gonogo.errors import UsageError
 @options.run_argument
 @click.argument("step", metavar="STEP")
 @click.argument("text", metavar="TEXT")
+@click.option(
+    "--by", metavar="NAME", help="Who answers; the user, or in GitHub Actions the actor, if not given."
+)
 @options.runs_dir
 @options.reports
 @options.verbose
 @options.quiet
 @options.no_color
 @click.pass_obj
-def COMMAND(session: Session, /, run: str, step: str, text: str, runs_dir: Place) -> int:  # noqa: N802
+def COMMAND(  # noqa: N802 - what the group looks for
+    session: Session, /, run: str, step: str, text: str, by: str | None, runs_dir: Place
+) -> int:
     """Answer what a run waits for, and go on.
 
     STEP is a step's name, name@scope for an item of a list, or child.step for a workflow within. For a call in doubt
-    TEXT says what became of it: done, again or failed. TEXT - is read from standard input.
+    TEXT says what became of it: done, again or failed. An approval takes yes or no. TEXT - is read from standard input.
+    An answer that isn't taken (another was first, it is too late, its giver isn't asked) ends with 2 and the reason.
     """
     from gonogo.app import answer_run
     from gonogo.cli.running import find, hosted, print_report
@@ -31,10 +37,11 @@ def COMMAND(session: Session, /, run: str, step: str, text: str, runs_dir: Place
     run_id = find(session, runs_dir, run)
     name, _, scope = step.partition("@")
     given = _text(text)
+    giver = by if by is not None else who(session.environment)
     result = hosted(
         session,
         runs_dir,
-        lambda chosen: answer_run(run_id, name, given, scope=scope, by=who(), options=chosen),
+        lambda chosen: answer_run(run_id, name, given, scope=scope, by=giver, options=chosen),
     )
     if result is None:
         session.output.say("the answer is left with the run; the process that runs it takes it up")

@@ -19,7 +19,12 @@ _OUTPUT = ".output"
 
 
 @click.command("resume")
-@options.run_argument
+@click.argument("run", metavar="RUN", required=False)
+@click.option(
+    "--due",
+    is_flag=True,
+    help="All runs whose timer fell due while nobody was there, instead of one; for cron.",
+)
 @options.runs_dir
 @click.option(
     "--from",
@@ -50,12 +55,18 @@ _OUTPUT = ".output"
 @options.quiet
 @options.no_color
 @click.pass_obj
-def COMMAND(session: Session, /, run: str, runs_dir: Place, **given: Any) -> int:  # noqa: N802
+def COMMAND(  # noqa: N802 - what the group looks for
+    session: Session, /, run: str | None, due: bool, runs_dir: Place, **given: Any
+) -> int:
     """Go on with a run after a crash, a failure or a hold.
 
     RUN is an id, the beginning of one, or last. What is done stays done; a run that is over stays as it is, unless
     steps are to run again (--from), are given an output (--set) or the workflow is changed (--config).
+
+    With --due each run has a line of the result, whatever it comes to; what can't go on ends it with an error's code.
     """
+    if run is None or due:
+        return _wake_all(session, run, runs_dir, due=due, given=given)
     from gonogo.app import resume_run, run_again_from
     from gonogo.cli.carried import carried_on
     from gonogo.cli.running import find, hosted, over_already, print_report
@@ -83,6 +94,23 @@ def COMMAND(session: Session, /, run: str, runs_dir: Place, **given: Any) -> int
         message=given["message"],
     )
     return print_report(session, runs_dir, run_id, result.notes if result else (), result)
+
+
+def _wake_all(session: Session, run: str | None, runs_dir: Place, *, due: bool, given: dict[str, Any]) -> int:
+    if not due or run is not None:
+        raise UsageError(
+            "resume takes one RUN, or --due for all that are due", advice="'gonogo runs' lists the runs"
+        )
+    asked = [name for name, value in given.items() if value and name != "env"]
+    if asked:
+        raise UsageError(
+            "--due goes on with runs as they are", advice="name one RUN to change something about it"
+        )
+    from gonogo.cli.waking import wake_all
+
+    env = options.pairs(given["env"], "--env")
+    session.secrets.update(env)
+    return wake_all(session, runs_dir, env)
 
 
 def _wish(session: Session, given: dict[str, Any]) -> Wish:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from gonogo.cli import options
 from gonogo.cli.session import Place, Session
 from gonogo.errors import UsageError
-
-if TYPE_CHECKING:
-    from gonogo.app import Summary
-    from gonogo.report.layout import Style
-
-_LOOKS = {"GO": ("passed", "green"), "NO-GO": ("failed", "red"), "HOLD": ("waiting", "yellow")}
 
 
 @click.command("runs")
@@ -35,6 +28,9 @@ _LOOKS = {"GO": ("passed", "green"), "NO-GO": ("failed", "red"), "HOLD": ("waiti
     default=Path(),
     metavar="DIR",
     help="Where export puts it; here if absent.",
+)
+@click.option(
+    "--waiting", is_flag=True, help="Only runs on HOLD, with what they ask, since when and until when."
 )
 @options.no_color
 @options.format_option("table", "json")
@@ -66,59 +62,36 @@ def _export(session: Session, runs_dir: Place, run: str, folder: Path) -> int:
     return 0
 
 
-def _list(session: Session, runs_dir: Place, limit: int, children: bool, format_name: str) -> int:
-    from gonogo.app import Options, list_runs, run_ids
+def _list(
+    session: Session, runs_dir: Place, limit: int, children: bool, waiting: bool, format_name: str
+) -> int:
+    from gonogo.app import Options, due_runs, list_runs, run_ids, waiting_runs
+    from gonogo.cli.listing import as_json, rows
     from gonogo.report.formats import json_text
 
     place = Options(runs=runs_dir)
-    newest = [run_id for run_id in reversed(run_ids(place)) if children or "." not in run_id]
-    shown = list_runs(place, newest[:limit])
+    if waiting:
+        every = waiting_runs(place)
+        due = set(due_runs(every))
+        newest = [one for one in reversed(every) if children or "." not in one.run_id]
+        total, shown = len(newest), newest[:limit]
+    else:
+        ids = [run_id for run_id in reversed(run_ids(place)) if children or "." not in run_id]
+        total, shown = len(ids), list_runs(place, ids[:limit])
+        due = set(due_runs(shown))
     style = session.output.style()
     if format_name == "json":
-        session.output.result(json_text([_json(one) for one in shown], unicode=style.unicode))
+        told = [as_json(one, due=one.run_id in due) for one in shown]
+        session.output.result(json_text(told, unicode=style.unicode))
         return 0
     if not shown:
-        session.output.say(f"no runs in {runs_dir}; start one with: gonogo run")
+        what = "no run waits" if waiting else f"no runs in {runs_dir}; start one with: gonogo run"
+        session.output.say(what)
         return 0
-    session.output.result("\n".join(line for one in shown for line in _row(one, style)) + "\n")
-    if len(newest) > limit:
-        session.output.say(f"{len(newest) - limit} older runs: --limit {len(newest)}")
+    lines = [line for one in shown for line in rows(one, style, due=one.run_id in due, questions=waiting)]
+    session.output.result("\n".join(lines) + "\n")
+    if total > limit:
+        session.output.say(f"{total - limit} older runs: --limit {total}")
+    if due:
+        session.output.say(f"{len(due)} due: gonogo resume --due")
     return 0
-
-
-def _json(one: Summary) -> dict[str, Any]:
-    return {
-        "run_id": one.run_id,
-        "verdict": one.verdict,
-        "name": one.name,
-        "event": {"name": one.event} if one.event else None,
-        "started_at": _utc(one.started_at) if one.started_at else None,
-        "duration_ms": _duration_ms(one),
-        "records": one.records,
-        "parent": one.parent,
-        "problem": one.problem,
-    }
-
-
-def _duration_ms(one: Summary) -> int:
-    """From the start to the last record."""
-    return max(0, round((one.last_at - one.started_at) * 1000))
-
-
-def _utc(at_s: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
-
-
-def _row(one: Summary, style: Style) -> list[str]:
-    from gonogo.report.layout import duration, plain
-    from gonogo.report.text import beside
-
-    if one.problem is not None:
-        start = f"{style.symbol('failed')} {style.paint(one.run_id, 'bold')}"
-        return beside(start, 2 + len(one.run_id), f"can't be read: {plain(one.problem)}", "red", style)
-    symbol, colour = _LOOKS.get(one.verdict or "", ("running", "cyan"))
-    verdict = style.paint(f"{one.verdict or 'no end':6}", colour)
-    start = f"{style.symbol(symbol)} {verdict}  {style.paint(one.run_id, 'bold')}"
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.started_at))
-    parts = [when, duration(_duration_ms(one)), plain(one.name), plain(one.event or "no event")]
-    return beside(start, 2 + 6 + 2 + len(one.run_id), style.typography(" · ".join(parts)), "dim", style)

@@ -1,0 +1,74 @@
+"""What became of an answer: the journal of the run says whether it was taken, and if not, why."""
+
+from __future__ import annotations
+
+import asyncio
+
+from gonogo.core import approvals
+from gonogo.core.decisions import NotTaken
+from gonogo.core.events import AnswerGiven
+from gonogo.core.state import State
+from gonogo.errors import UsageError
+from gonogo.journal.restoring import state_of
+from gonogo.journal.store import Runs
+
+HEARD_S = 5.0
+"""How long is waited for the process that runs a run to take an answer in; it looks every half second."""
+LOOK_S = 0.1
+SHOWN = "'gonogo show {run}' shows what became of it"
+
+
+async def heard(runs: Runs, run_id: str, request_id: str) -> None:
+    """Wait until an answer is in the journal, for a while, and look whether it was taken.
+
+    Raises UsageError when it wasn't; one that comes too late for the whole run is withdrawn.
+    """
+    inbox = runs.inbox(run_id)
+    for _ in range(round(HEARD_S / LOOK_S)):
+        if all(one.request != request_id for one in inbox.take()):
+            _refuse_untaken(runs, run_id, request_id)
+            return
+        state = state_of(runs.records(run_id))
+        if state.finished is not None and not state.finished.parked:
+            inbox.done(request_id)
+            raise UsageError(
+                f"run {run_id} ended before the answer came: {state.finished.verdict}",
+                advice=SHOWN.format(run=run_id),
+            )
+        await asyncio.sleep(LOOK_S)
+
+
+def _refuse_untaken(runs: Runs, run_id: str, request_id: str) -> None:
+    for record in runs.records(run_id):
+        event = record.event
+        if not isinstance(event, AnswerGiven) or event.request != request_id:
+            continue
+        for decision in record.decisions:
+            if isinstance(decision, NotTaken):
+                state = state_of(runs.records(run_id))
+                message = told_of(state, decision.step, decision.scope, decision.reason)
+                raise UsageError(message, advice=_advice(state, decision))
+
+
+def told_of(state: State, step: str, scope: str, reason: str) -> str:
+    """Why an answer wasn't taken, with what was said instead where somebody was first."""
+    place = f"{step}@{scope}" if scope else step
+    message = f"{place} took no answer: {approvals.REASONS.get(reason, reason)}"
+    node = state.nodes.get(step, {}).get(scope)
+    meta = (node.result.meta if node.result is not None else node.meta) if node is not None else None
+    by = (meta or {}).get("answered_by") if reason == "answered" else None
+    return f"{message}, by {by}" if by else message
+
+
+def _advice(state: State, decision: NotTaken) -> str:
+    """What to do about it."""
+    node = state.nodes.get(decision.step, {}).get(decision.scope)
+    hold = node.hold if node is not None else None
+    if decision.reason == "unnamed":
+        return "give it with --by NAME"
+    if decision.reason == "not_listed" and hold is not None:
+        return f"these may answer: {', '.join(hold.approvers)}"
+    if decision.reason == "counted" and hold is not None:
+        so_far = approvals.count(hold)
+        return f"others have to answer, too: approved {so_far.approved} of {so_far.quorum}"
+    return SHOWN.format(run=state.run_id)

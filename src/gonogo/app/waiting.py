@@ -1,0 +1,89 @@
+"""Runs that wait for people: which do, whose timers fell due while nobody was there, and going on with those.
+
+A parked run is data and nothing else, so somebody must look after its timers: `gonogo resume --due`, from cron or a
+worker, finds them by the last record of each run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gonogo.app.engines import carrier_of, hand_on, start_of
+from gonogo.app.looking import list_runs, with_waits
+from gonogo.app.options import Options, Summary, runs_in
+from gonogo.app.running import blocking, resume_run_async
+from gonogo.errors import GonogoError, RunLocked
+from gonogo.hosts.base import RunResult
+
+
+def waiting_runs(options: Options | None = None) -> list[Summary]:
+    """The runs on HOLD, the newest last, those that other runs started among them. Raises JournalError."""
+    options = options or Options()
+    runs = runs_in(options)
+    found = [one for one in list_runs(replace(options, runs=runs)) if one.verdict == "HOLD"]
+    return [with_waits(runs, one) for one in found]
+
+
+def due_runs(waiting: Iterable[Summary], now: float | None = None) -> list[str]:
+    """The runs to go on with because a timer of theirs fell due, or one of a run that they started.
+
+    `now`: Unix time in seconds.
+    """
+    at = time.time() if now is None else now
+    known = {one.run_id: one for one in waiting}
+    return list(dict.fromkeys(_outermost(known, one) for one in known.values() if one.is_due(at)))
+
+
+def _outermost(known: dict[str, Summary], one: Summary) -> str:
+    """The run around all, as far as those around wait, too. A forged journal may name itself."""
+    seen = {one.run_id}
+    while one.parent is not None and one.parent in known and one.parent not in seen:
+        one = known[one.parent]
+        seen.add(one.run_id)
+    return one.run_id
+
+
+def wake_run(run_id: str, options: Options | None = None) -> RunResult | None:
+    """Go on with one of them; None where an engine carries it, whose workers go on with it. Raises as `resume_run`."""
+    return blocking(lambda: wake_run_async(run_id, options))
+
+
+async def wake_run_async(run_id: str, options: Options | None = None) -> RunResult | None:
+    """As `wake_run`."""
+    options = options or Options()
+    carrier = carrier_of(start_of(runs_in(options), run_id))
+    if carrier is None:
+        return await resume_run_async(run_id, options)
+    await asyncio.to_thread(hand_on, run_id, carrier, options)
+    return None
+
+
+async def resume_due_async(options: Options | None = None) -> list[RunResult]:
+    """Go on with every run whose timer fell due, one after the other, but those that somebody else has;
+    those that an engine carries are handed to its workers.
+
+    What one comes to is no matter of the others: what can't go on is told when all have been tried.
+
+    Raises:
+        JournalError: the place that keeps the runs can't be read.
+        JournalError, SandboxError, Bug: the first of the runs that couldn't go on.
+    """
+    options = options or Options()
+    options = replace(options, runs=runs_in(options))
+    results: list[RunResult] = []
+    problems: list[GonogoError] = []
+    for run_id in due_runs(waiting_runs(options)):
+        try:
+            result = await wake_run_async(run_id, options)
+            results += [result] if result is not None else []
+        except RunLocked:
+            continue  # it is in good hands
+        except GonogoError as problem:
+            problems.append(problem)
+    if problems:
+        raise problems[0]
+    return results
