@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import pwd
 import secrets
+import select
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +26,19 @@ import psycopg
 from psycopg import sql
 
 _WAIT_S = 60
+_QUICK_RECOVERY = ("-c", "recovery_init_sync_method=syncfs") if sys.platform == "linux" else ()
+_LAUNCHER = """
+import ctypes, os, sys
+user, group, *command = sys.argv[1:]
+if int(user) >= 0:
+    os.setgroups([])
+    os.setgid(int(group))
+    os.setuid(int(user))
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 3)  # PR_SET_PDEATHSIG, SIGQUIT
+os.execve(command[0], command, {"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
+"""
+"""A server whose tests were killed is no use to anybody: it ends with the process that started it."""
 _USER = "nobody"
 _INSTALLED = "pginstall18"
 
@@ -38,9 +53,7 @@ class Server:
         self._programs = _programs(folder)
         self._data = folder / "data"
         self._databases = 0
-        pwfile = f"--pwfile={self._password_file()}"
-        options = ("--auth=scram-sha-256", "--encoding=utf8", "--no-locale", "--no-instructions", "--no-sync")
-        self._run("initdb", *options, "--username=postgres", pwfile, "-D", str(self._data))
+        self._make()
         self.start()
 
     def url(self, database: str = "postgres") -> str:
@@ -79,35 +92,36 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        self._run("pg_ctl", "start", "--wait", f"--timeout={_WAIT_S}", "--silent", "-D", str(self._data),
-                  "-l", str(self.folder / "log"), "-o", f"-p {self.port} -h 127.0.0.1 -k {self.folder}")  # fmt: skip
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _LAUNCHER, *_somebody_else(), str(self._programs / "postgres"),
+                 "-D", str(self._data), "-p", str(self.port), "-h", "127.0.0.1", "-k", str(self.folder),
+                 *_QUICK_RECOVERY],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+            )  # fmt: skip
+        asking = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        while subprocess.run(asking, check=False, timeout=_WAIT_S).returncode:
+            if self._process.poll() is not None:
+                raise RuntimeError((self.folder / "log").read_text()[-2000:])
+            select.select([], [], [], 0.05)
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it and wait: `fast` ends sessions, `immediate` is a crash that loses what wasn't flushed."""
-        if (self._data / "postmaster.pid").exists():
-            self._run(
-                "pg_ctl",
-                "stop",
-                "--wait",
-                f"--timeout={_WAIT_S}",
-                "--silent",
-                "-D",
-                str(self._data),
-                "-m",
-                mode,
-            )
+        self._process.send_signal({"fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode])
+        self._process.wait(_WAIT_S)
 
     def restart(self, mode: str = "fast") -> None:
         """Stop it and start it again."""
         self.stop(mode)
         self.start()
 
-    def _run(self, program: str, *arguments: str) -> None:
-        command = [str(self._programs / program), *arguments]
-        # pg_ctl's child keeps the streams, so what it says goes to a file.
-        with (self.folder / "said").open("ab") as said:
-            subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=self.folder,
-                           timeout=2 * _WAIT_S, **_as_somebody_else())  # fmt: skip
+    def _make(self) -> None:
+        options = ("--auth=scram-sha-256", "--encoding=utf8", "--no-locale", "--no-instructions", "--no-sync")
+        subprocess.run(
+            [sys.executable, "-c", _LAUNCHER, *_somebody_else(), str(self._programs / "initdb"), *options,
+             "--username=postgres", f"--pwfile={self._password_file()}", "-D", str(self._data)],
+            check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=self.folder, timeout=_WAIT_S,
+        )  # fmt: skip
 
     def _password_file(self) -> Path:
         path = self.folder / "password"
@@ -151,16 +165,12 @@ def _programs(folder: Path) -> Path:
     return folder / package.name / _INSTALLED / "bin"
 
 
-def _as_somebody_else() -> dict[str, Any]:
+def _somebody_else() -> tuple[str, str]:
+    """User and group to run as, as numbers; -1 for who isn't root."""
     if os.geteuid() != 0:
-        return {}
+        return "-1", "-1"
     user = pwd.getpwnam(_USER)
-    return {
-        "user": user.pw_uid,
-        "group": user.pw_gid,
-        "extra_groups": [],
-        "env": {"LC_ALL": "C", "PATH": "/usr/bin:/bin"},
-    }
+    return str(user.pw_uid), str(user.pw_gid)
 
 
 def _give(path: Path) -> None:
