@@ -54,7 +54,7 @@ BUGS = (
     Planted("vote_lost_in_the_fold", "fault_deltas.py", "votes=(*hold.votes, Vote(decision.by, decision.text))", "votes=(Vote(decision.by, decision.text),)", (114,)),
     Planted("late_answer_taken", "holds.py", "        turn.clear_timer(node)\n        woken(turn, node)\n", "        pass\n", tests=("test_approvals.py::test_an_answer_is_too_late_although_nothing_ran_to_notice",)),
     Planted("slot_not_given_back", "lifecycle.py", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING, HOLDING})", (50, 6)),
-    Planted("one_slot_too_many", "scheduling.py", "while state.slots < limit and len(turn.ready) and", "while state.slots <= limit and len(turn.ready) and", (10,)),
+    Planted("one_slot_too_many", "scheduling.py", "while state.slots < limit and turn.ready.waiting and", "while state.slots <= limit and turn.ready.waiting and", (10,)),
     Planted("window_one_too_wide", "fanout.py", "while fan.active + fan.ready < step.concurrency:", "while fan.active + fan.ready <= step.concurrency:", (24,)),
     Planted("window_not_refilled", "turn.py", "    {d.Ended, d.Skipped,", "    {d.Skipped,", (0,)),
     Planted("items_forget_how_often_they_ran", "changes.py", "        if item.execution:\n            state.dropped", "        if item.execution > 99:\n            state.dropped", (335,)),

@@ -80,13 +80,13 @@ def settle(turn: Turn) -> None:
         _work_off(turn)
         if turn.state.returning and attempts.take_up(turn):
             continue
-        if len(turn.ready) and scheduling.start_ready(turn):
+        if turn.ready.waiting and scheduling.start_ready(turn):
             continue
         if turn.graph.limited and spending.out_of_calls(turn):
             continue
         if not (state.calls or state.batches) and verdict.end_when_over(turn):
             continue
-        if not turn.has_work and not turn.gave_up_asks():
+        if not (turn.has_work or (turn.asks and turn.gave_up_asks())):
             break
     if turn.asks:
         turn.send_asks()

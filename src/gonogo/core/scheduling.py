@@ -214,7 +214,7 @@ def start_ready(turn: Turn) -> bool:
     state = turn.state
     limit = state.limit_of_slots
     worked = False
-    while state.slots < limit and len(turn.ready) and (not turn.graph.limited or calls_left(state)):
+    while state.slots < limit and turn.ready.waiting and (not turn.graph.limited or calls_left(state)):
         if limit == 1 and (state.batches or turn.asks):
             break
         entry = turn.ready.pop()

@@ -10,7 +10,7 @@ from collections import deque
 
 from gonogo.core import decisions as d
 from gonogo.core import fault_events
-from gonogo.core.apply import DELTAS
+from gonogo.core.apply import DELTAS, apply
 from gonogo.core.commands import Ask, ClearTimer, Command, Evaluate, FinishRun, SetTimer, StartCall, StopCall
 from gonogo.core.parts import Site
 from gonogo.core.plan import Step
@@ -66,7 +66,8 @@ class Turn:
             told = fault_events.FOLLOW.get(kind)
             if told is not None:
                 for event in told(state, decision):
-                    self.decide(event)
+                    apply(state, event)  # follows from this decision, and nothing from it
+                    self.decisions.append(event)
 
     def refill_around(self, site: Site) -> None:
         """Have the fan-out around a site looked at."""
@@ -110,8 +111,6 @@ class Turn:
 
     def gave_up_asks(self) -> bool:
         """Forget what was asked about steps that were skipped since, as the run stopped; True when nothing is left."""
-        if not self.asks:
-            return False
         self.asks = [ask for ask in self.asks if not self._is_over(ask)]
         return not self.asks
 
