@@ -10,7 +10,15 @@ from tests.core.script import LOGICAL, Never, Parks, Returns, Script, Unclear, b
 from gonogo.core import decisions as d
 from gonogo.core.asking_again import Look, Unfit, look_at
 from gonogo.core.commands import StartCall
-from gonogo.core.events import AnswerGiven, CallLost, CancelAsked, GivenOutput, RerunAsked
+from gonogo.core.events import (
+    AnswerGiven,
+    CallLost,
+    CancelAsked,
+    GateWaits,
+    GivenOutput,
+    RerunAsked,
+    Resumed,
+)
 from gonogo.core.plan import Budget
 
 
@@ -306,3 +314,16 @@ def test_the_records_rebuild_the_same_state() -> None:
     )
     script.tell(again("list", outputs={"sum": 3})).tell(again("each"))
     assert difference(script.folded(), script.state) is None
+
+
+def test_a_lost_call_that_waits_for_a_slot_is_not_made_for_a_run_that_does_not_count() -> None:
+    """Its gate had waited for long, so it held none; the wish takes its place in the queue."""
+    once = {name: (lambda c: Never() if c.call < 3 else 1) for name in "bc"}
+    script = Script(plan(step("b"), step("c"), max_parallelism=1), calls=once)
+    script.tell(GateWaits(call=1, wait_s=60.0, target="t"))
+    assert script.started == ["b", "c"]
+    script.tell(Resumed(), CallLost(call=1))
+    assert script.node("b").status == "paused"
+    script.tell(again("b"), CallLost(call=2))
+    assert sorted(script.started) == ["b", "b", "c", "c"]
+    assert (script.node("b").execution, script.verdict) == (2, "GO")

@@ -19,7 +19,6 @@ from gonogo.core.dependencies import rest_at
 from gonogo.core.plan import Plan
 from gonogo.core.planning import plan_run
 from gonogo.core.reruns import add_never_run, dependents_of
-from gonogo.core.retries import may_repeat
 from gonogo.core.revising import Place, Unfit, has_run, is_among
 from gonogo.core.scope import ROOT, enclosing, outward
 from gonogo.core.state import Node, State
@@ -256,7 +255,7 @@ def _refuse_doubtful(state: State, found: Look) -> None:
     """Whether a mutating call was done must be known before another one is made."""
     for step, scope in found.members:
         for node in () if (step, scope) in found.given else list(state.nodes[step].values()):
-            lost = node.status in life.CALLED and not may_repeat(state.step(node))
+            lost = node.status in life.CALLED and not resuming.may_be_lost(node)
             if (lost or node.status == life.IN_DOUBT) and is_among(node, ((step, scope),)):
                 place = f"{node.step}@{node.scope}" if node.scope else node.step
                 move = f"gonogo answer {state.run_id} {place} done|again|failed"

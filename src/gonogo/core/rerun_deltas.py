@@ -49,6 +49,8 @@ def _ask_for(state: State, node: Node, decision: d.Rerun, *, given: bool) -> Non
     if node.site.foreign:
         state.foreign.setdefault(node.step, {})[node.scope] = None
     if not given:
+        if node.status == life.PAUSED and node.call is None:
+            move(state, node, life.PENDING)  # its call was lost before, so it waits for no end
         request(state, node)
         return
     if node.status in (*life.CALLED, life.IN_DOUBT) and node.site.part.step.effects == "mutates":
@@ -102,7 +104,8 @@ def _given(state: State, decision: d.Given) -> Node:
     node.call = None
     for call in [number for number, other in state.calls.items() if other is node]:
         del state.calls[call]  # lost in a crash; what became of it doesn't matter any more
-    attempt_deltas.returned(state, node)
+        attempt_deltas.lost(state, node)
+    node.gate = None
     node.requested = node.retrying = node.again = False
     node.init = None
     node.trigger = None

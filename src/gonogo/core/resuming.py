@@ -110,12 +110,17 @@ def _look_again(turn: Turn, node: Node) -> None:
         turn.routed.append((node.step, node.scope))
 
 
+def may_be_lost(node: Node) -> bool:
+    """True when a call may be made again whatever became of it."""
+    return may_repeat(node.site.part.step) or (node.gate is not None and node.gate.nothing_done())
+
+
 def lost(turn: Turn, node: Node) -> None:
     """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6).
 
     It is safe where every attempt that its gate made is known to have done nothing.
     """
-    safe = may_repeat(turn.step(node)) or (node.gate is not None and node.gate.nothing_done())
+    safe = may_be_lost(node)
     if safe and node.requested:
         turn.supersede(node)  # it is to run again anyhow, and what this call gave wouldn't count
     elif safe and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":
