@@ -255,11 +255,18 @@ def test_semantics_24_they_count_after_a_resume_too() -> None:
     assert script.state.spent.retries == 2
 
 
-def test_the_repeat_of_an_attempt_that_a_crash_cut_short_is_no_retry() -> None:
-    """A crash is no failure of the far side."""
+def test_what_follows_an_attempt_that_a_crash_cut_short_is_no_retry() -> None:
+    """As a call that was lost is repeated, and no retry either."""
     script = crashed(gated(plan(step("a"))).tell(ask()))
     script.tell(ask(2, 2, 2))
     assert script.state.spent.retries == 0
+
+
+def test_a_crash_alone_fails_no_call_of_a_run_without_retries() -> None:
+    """What was cut short is followed by another one, whatever is left."""
+    script = crashed(gated(plan(step("a"), budget=Budget(retries=0))).tell(ask()))
+    script.tell(ask(2, 2, 2))
+    assert let(script) == [(1, ""), (2, "")]
 
 
 # --- doubt, and what a resume goes on with

@@ -14,7 +14,7 @@ from gonogo.core import scheduling, stopping
 from gonogo.core.budgets import has_a_reserve
 from gonogo.core.commands import LetAttempt
 from gonogo.core.events import AttemptAsked, GateWaits
-from gonogo.core.gated import Gated
+from gonogo.core.gated import Gated, key_of
 from gonogo.core.scope import order_key
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
@@ -114,8 +114,8 @@ def _short(state: State, node: Node, wish: AttemptAsked) -> tuple[str, int | flo
 
 
 def is_further(node: Node, wish: AttemptAsked) -> bool:
-    """True for an attempt after the first of its request; the repeat of one that a crash cut short isn't another."""
-    request = node.gate.requests.get((wish.tool, wish.request)) if node.gate is not None else None
+    """True for an attempt after the first of its request, but not after one that a crash cut short."""
+    request = node.gate.requests.get(key_of(wish)) if node.gate is not None else None
     return not wish.beneath and request is not None and request.number > 0 and request.lost is None
 
 

@@ -77,7 +77,9 @@ def key_of(event: Any) -> tuple[str, int]:
 
 
 def start(gated: Gated, wish: AttemptAsked) -> bool:
-    """An attempt goes out; True when it is a further one of its request, which a repeat of a lost one isn't."""
+    """An attempt goes out; True when it is a further one of its request, which one after a crash isn't: as the call
+    itself is then repeated, what the crash cut short is.
+    """
     gated.flying[wish.ticket] = wish
     if wish.beneath:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from gonogo.core import attempts, holds, scheduling, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
+from gonogo.core.commands import Ask
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.retries import may_repeat
 from gonogo.core.state import Node, State
@@ -26,11 +27,17 @@ def resume(turn: Turn, *, reopens: bool) -> None:
     if reopens and stopping.is_cancelled(state):
         stopping.forget_cleanup(turn)
         _reopen(turn)
-    turn.asks.extend(ask for ask in state.lost_asks if state.existing(ask.step, ask.scope).asked)
+    turn.asks.extend(ask for ask in state.lost_asks if _still_asks(state, ask))
     turn.send_asks()
     for node in list(state.all_nodes()):
         _look_again(turn, node)
     turn.sweep = True
+
+
+def _still_asks(state: State, ask: Ask) -> bool:
+    """False for an item that is no more, or has begun anew."""
+    node = state.node(ask.step, ask.scope)
+    return node is not None and bool(node.asked)
 
 
 def _reopen(turn: Turn) -> None:
