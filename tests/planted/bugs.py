@@ -64,7 +64,7 @@ BUGS = (
     Planted("no_more_time_and_calls_go_on", "spending.py", "at_once=what in STOPS_CALLS", "at_once=False", tests=("test_spending.py::test_time_that_is_up_stops_what_is_in_flight",)),
     Planted("accepted_failure_counts_as_success", "exhaustion.py", '"tolerated" if word == "accept" else "failed"', '"passed" if word == "accept" else "failed"', tests=("test_exhaustion.py::test_C_9_R11_a_person_decides",)),
     Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (174, 389)),
-    Planted("evaluations_lost_in_a_crash", "resuming.py", "    turn.asks.extend(ask for ask in state.lost_asks if state.existing(ask.step, ask.scope).asked)\n", "", (0, 10)),
+    Planted("evaluations_lost_in_a_crash", "resuming.py", "    turn.asks.extend(ask for ask in state.lost_asks if _still_asks(state, ask))\n", "", (7,)),
     Planted("one_item_too_many_refused", "contracts.py", "len(result.output) > allowed", "len(result.output) >= allowed", tests=("test_contracts.py::test_C_6_too_many_items_are_a_logical_fault",)),
     Planted("skip_with_an_error_is_go", "verdict.py", 'return node.outcome == "skipped" and bool(node.issues) and', 'return node.outcome == "skipped" and not node.issues and', (0,)),
     Planted("cancel_takes_back_what_passed", "resuming.py", 'return node.outcome == "cancelled" or', 'return node.outcome in ("cancelled", "passed") or', (5,)),
@@ -111,6 +111,14 @@ BUGS = (
     Planted("halt_only_when_severe", "contracts.py", 'if condition.halt or condition.severity in ("error", "critical"):', 'if condition.severity in ("error", "critical"):', tests=("test_contracts.py::test_C_6_a_halt_is_told_first_and_stops_the_run",)),
     Planted("one_shot_shoots_twice", "routing.py", "turn.state.runs_before(name, scope) == 0:", "turn.state.runs_before(name, scope) < 2:", tests=("test_suppression.py::test_C_15_R3_a_one_shot_step_is_not_run_again",)),
     Planted("items_opened_after_a_stop", "fanout.py", "return bool(state.stopping) and not scheduling.may_still_run(state, state.step(node))", "return False", tests=("test_stopping.py::test_a_cancelled_fan_out_opens_no_more_items",)),
+    Planted("attempt_not_set_aside", "attempt_deltas.py", "    state.spent.tokens_kept += wish.tokens\n", "", tests=("test_attempts.py::test_what_an_attempt_may_use_is_set_aside_before_it",)),
+    Planted("lost_attempt_did_nothing", "gated.py", "            gated.acted = gated.acted or _changes(wish)\n            request", "            request", (7,)),
+    Planted("attempt_that_acted_is_forgotten", "gated.py", "        gated.acted = True\n    request", "        pass\n    request", (640,)),
+    Planted("attempts_begin_again_after_a_crash", "apply.py", "    if not decision.again:\n        state.spent.calls += 1\n        node.gate = None\n", "    node.gate = None\n    if not decision.again:\n        state.spent.calls += 1\n", (47,)),
+    Planted("attempt_after_a_stop", "attempt_deltas.py", ".stopped = True", ".stopped = False", tests=("test_attempts.py::test_law_7_no_attempt_goes_out_after_a_stop",)),
+    Planted("waiting_call_keeps_its_slot", "attempts.py", "    if not node.gate.flying and not node.gate.wishes:\n        turn.decide(", "    if node.gate.flying:\n        turn.decide(", tests=("test_attempts.py::test_a_call_that_waits_long_holds_no_slot",)),
+    Planted("attempt_without_its_slot", "attempts.py", "    elif node.status == life.PAUSED and not event.beneath and not node.gate.stopped:", "    elif False:", (127,)),
+    Planted("spent_twice", "absorb.py", "int(_amount(usage.get(\"tokens\"))) - before.tokens", "int(_amount(usage.get(\"tokens\")))", tests=("test_attempts.py::test_what_attempts_used_is_spent_once",)),
 )  # fmt: skip
 
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from gonogo.core.decisions import AttemptStarted, Started
 from gonogo.core.plan import Block, Edge, Expression, Limits, Need, Plan, Retry, Step
 from gonogo.testing import campaign, checks, plans
-from gonogo.testing.behaviours import Behaviour
+from gonogo.testing.behaviours import Behaviour, digest
 from gonogo.testing.scenarios import Crash, Scenario
 from gonogo.testing.shrinking import smallest, without_step
-from gonogo.testing.simulated import Simulation, main
+from gonogo.testing.simulated import Ended, Simulation, main
 from gonogo.testing.stories import describe, tell
 
 
@@ -61,6 +62,69 @@ def test_a_record_lost_in_a_crash_performs_nothing() -> None:
     ended = Simulation(scenario_of(step, crashes=(Crash(1, "unwritten"),))).run()
     assert ended.crashed == 1
     assert ended.outside.acted["run/pay/1"] == 1
+
+
+def gated(step: Step, **changes: object) -> Simulation:
+    """A run of one step whose calls go through a gate; its seed has two attempts fail before the third."""
+    behaviours = {step.name: Behaviour(attempts=100)}
+    return Simulation(replace(scenario_of(step, **changes), seed=SECOND_FAILS, behaviours=behaviours))  # type: ignore[arg-type]
+
+
+SECOND_FAILS = next(seed for seed in range(100) if digest(seed, "attempts", "pay", "", 1, 1) % 4 == 2)
+
+
+def numbers(ended: Ended) -> list[int]:
+    """The attempts of a run."""
+    return [
+        each.number
+        for record in ended.records
+        for each in record.decisions
+        if isinstance(each, AttemptStarted)
+    ]
+
+
+def test_a_simulated_gate_makes_attempts_until_one_comes_through() -> None:
+    """Each is a pair in the journal."""
+    ended = gated(Step("pay", "noop")).run()
+    assert numbers(ended) == [1, 2, 3]
+    assert ended.state.finished
+    assert ended.state.finished.verdict == "GO"
+
+
+def test_a_simulated_gate_goes_on_after_a_crash_between_attempts() -> None:
+    """A mutating call whose attempts did nothing isn't in doubt, and acts once."""
+    step = Step("pay", "noop", effects="mutates")
+    ended = gated(step, crashes=(Crash(3, "performed"),)).run()
+    assert (ended.crashed, ended.doubted, numbers(ended)) == (1, False, [1, 2, 3])
+    assert ended.outside.acted["run/pay/1"] == 1
+
+
+def test_a_simulated_crash_amid_a_mutating_attempt_asks_a_person() -> None:
+    """Nobody knows what became of it."""
+    step = Step("pay", "noop", effects="mutates")
+    assert gated(step, crashes=(Crash(2, "performed"),), patience=0).run().doubted
+
+
+@pytest.mark.parametrize(
+    ("law", "change"),
+    [("attempts", {"number": 3}), ("attempts", {"stopped": True}), ("acts", {"acted": True})],
+)
+def test_the_laws_of_attempts_see_what_they_are_for(
+    law: str, change: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that can't fail checks nothing."""
+    simulation = gated(Step("pay", "noop", effects="mutates"))
+    laws = simulation.watch.attempts
+    started = laws._started
+
+    def start(decision: Started) -> None:
+        started(decision)
+        for name, value in change.items():
+            setattr(laws.seen[decision.step, decision.scope], name, value)
+
+    monkeypatch.setattr(laws, "_started", start)
+    with pytest.raises(checks.Broken, match=f"^{law}: "):
+        simulation.run()
 
 
 @pytest.mark.parametrize("law", ["fold", "effects", "once"])

@@ -26,7 +26,7 @@ class Behaviour:
     `unknown`: the call fails and nobody knows what it did. `half_done`: it fails after it has acted. `parks`: it waits
     for a person. `child`: it waits for a run of its own. `strange`: it gives nothing, null, text or one item.
     `remembers`: it changes the run's memory. `broken_scope`: a scope in which every call fails for good. `tokens`: what
-    a call says it used.
+    a call says it used. `attempts`: it goes through a gate, and some attempts fail before one comes through.
     """
 
     transient: int = 0
@@ -41,6 +41,7 @@ class Behaviour:
     remembers: bool = False
     broken_scope: str | None = None
     tokens: int = 0
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from gonogo.core.state import Fan, Node, State
+from gonogo.core.state import Fan, Node, Spent, State
 
 _NODE_FIELDS = tuple(name for name in Node.__slots__ if name not in ("fan", "site"))
 _FAN_FIELDS = ("active", "complete", "execution", "parent", "total")
@@ -22,11 +22,14 @@ _PLACES = ("calls", "timers", "remediating")
 _node_values = attrgetter(*_NODE_FIELDS)
 _fan_values = attrgetter(*_FAN_FIELDS)
 _run_values = attrgetter(*_RUN_FIELDS)
+_spent_values = attrgetter(*Spent.__slots__)
 
 
 def difference(one: State, other: State) -> str | None:
     """The first thing that differs, in words; None when the states are equal."""
-    found = _differs("the run", _RUN_FIELDS, _run_values(one), _run_values(other))
+    found = _differs("the run", _RUN_FIELDS, _run_values(one), _run_values(other)) or _differs(
+        "what was spent", Spent.__slots__, _spent_values(one.spent), _spent_values(other.spent)
+    )
     return found or _nodes_differ(one, other) or _places_differ(one, other)
 
 

@@ -135,6 +135,14 @@ def _handover(others: list[str], rng: random.Random) -> Handover:
     )
 
 
+def gate(maker: Maker, rng: random.Random) -> None:
+    """Calls that go through gates. Drawn apart, so that the scenarios of known seeds stay what they are without."""
+    if rng.randrange(100) < 30:
+        names = list(maker.behaviours)
+        for name in rng.sample(names, min(len(names), rng.randint(1, 4))):
+            maker.behave(name, attempts=rng.choice((40, 80, 100)))
+
+
 CONSTRUCTS: tuple[tuple[int, Callable[[Maker], None]], ...] = (
     (25, _criticality),
     (28, _suppression),

@@ -24,10 +24,12 @@ from gonogo.core import lifecycle as life
 from gonogo.core import machine
 from gonogo.core.absorb import absorb
 from gonogo.core.apply import apply, fold
-from gonogo.core.commands import Command, StartCall
+from gonogo.core.attempts import NO_CALL
+from gonogo.core.commands import Command, LetAttempt, StartCall
 from gonogo.core.state import State
 from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
+from gonogo.testing.attempt_laws import AttemptLaws
 from gonogo.testing.broken import Broken
 from gonogo.testing.canonical import difference
 from gonogo.testing.gate import ancestors, nearest, why_not
@@ -57,6 +59,7 @@ class Watch:
         self.counted_from: dict[tuple[str, str], int] = {}
         self.plan = scenario.plan
         self.promises = Promises(scenario)
+        self.attempts = AttemptLaws()
 
     def restart(self, records: Sequence[Record]) -> None:
         """After a crash: forget what was not written."""
@@ -65,6 +68,7 @@ class Watch:
         self.executions, self.counted_from = {}, {}
         self.plan = self.scenario.plan
         self.promises = Promises(self.scenario)
+        self.attempts = AttemptLaws()
         self.at = records[-1].event.at if records else 0.0
         state: State | None = None
         for record in records:
@@ -78,6 +82,7 @@ class Watch:
         self._note_event(record.event)
         for decision in record.decisions:
             self.promises.see(state, decision)
+            self.attempts.see(state, decision, state.graph.plan)
             apply(state, decision)
             self._note(decision)
         return state
@@ -103,6 +108,7 @@ class Watch:
                 _check_gate(shadow, decision)
             self._check_owed(shadow, decision)
             self.promises.see(shadow, decision)
+            self.attempts.see(shadow, decision, shadow.graph.plan)
             apply(shadow, decision)
             self._note(decision)
             _check_room(shadow, decision)
@@ -125,6 +131,7 @@ class Watch:
     # --- starts
 
     def _note_event(self, event: e.AnyEvent) -> None:
+        self.attempts.note(event)
         if isinstance(event, e.CallDone | e.CallFailed | e.CallParked | e.CallLost):
             key = self.calls.pop(event.call, None)
             if key is not None:
@@ -340,7 +347,7 @@ def _check_group(state: State, decision: d.Routing) -> None:
 
 def _check_room(state: State, decision: d.AnyDecision) -> None:
     """When something begins to run, there was room for it."""
-    if not isinstance(decision, d.Started | d.Asked):
+    if not isinstance(decision, d.Started | d.Asked | d.AttemptStarted):
         return
     nodes = [node for node in state.all_nodes() if node.status in (life.RUNNING, life.ASSUMING)]
     if len(nodes) > state.limit_of_slots:
@@ -363,6 +370,11 @@ def _check_commands(record: Record, commands: Sequence[Command]) -> None:
     commanded = [command.call for command in commands if isinstance(command, StartCall)]
     if decided != commanded:
         raise Broken("commands", f"calls {commanded} are started where {decided} were decided")
+    kinds = (d.AttemptStarted, d.AttemptRefused)
+    answered = [decision.ticket for decision in record.decisions if isinstance(decision, kinds)]
+    let = [each.ticket for each in commands if isinstance(each, LetAttempt) and each.refusal != NO_CALL]
+    if answered != let:
+        raise Broken("commands", f"attempts {let} are answered where {answered} were decided")
 
 
 def verdict(state: State) -> str:

@@ -36,8 +36,11 @@ class Outside:
             stub = CallDone(call=command.call, output={"safe_mode": True}, effect="none")
             return Reply(stub, False, 0.25)
         ended = command.intent in self.children_ended
-        behaviour = self.scenario.behaviours.get(command.step, Behaviour())  # a step that came later is plain
-        return reply_to(self.scenario.seed, behaviour, command, child_ended=ended)
+        return reply_to(self.scenario.seed, self.behaviour(command.step), command, child_ended=ended)
+
+    def behaviour(self, step: str) -> Behaviour:
+        """How a step's calls go; one that came later is plain."""
+        return self.scenario.behaviours.get(step, Behaviour())
 
     def act(self, command: StartCall) -> None:
         """A call had its effect."""

@@ -28,6 +28,7 @@ def make(seed: int) -> Scenario:
         if maker.by_chance(chance):
             add(maker)
     care.approve(maker, random.Random(f"{seed}/approvals"))  # noqa: S311 - a simulation must be repeatable
+    care.gate(maker, random.Random(f"{seed}/attempts"))  # noqa: S311 - a simulation must be repeatable
     # Not drawn by the maker, whose scenarios stay those that their seeds are known for.
     return replace(maker.scenario(seed), wishes=WISHES[seed % len(WISHES)])
 

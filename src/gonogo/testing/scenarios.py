@@ -17,7 +17,7 @@ from gonogo.testing.gate import ancestors
 FEATURES = (
     "if", "assume", "guarantee", "fail_if", "or_group", "for_each", "nested_for_each", "retry", "run", "goto",
     "transition", "on_finish", "hold", "child", "fail_fast", "cancel", "crash", "critical", "mutates", "suppression",
-    "budget", "compensation", "escalate", "exhausted", "safe_mode", "approval", "on_init",
+    "budget", "attempts", "compensation", "escalate", "exhausted", "safe_mode", "approval", "on_init",
 )  # fmt: skip
 
 Moment = Literal["unwritten", "written", "half_performed", "performed"]
@@ -67,6 +67,8 @@ def features(scenario: Scenario) -> frozenset[str]:
         found.add("hold")
     if any(behaviour.child for behaviour in behaviours):
         found.add("child")
+    if any(behaviour.attempts for behaviour in behaviours):
+        found.add("attempts")
     if scenario.plan.fail_fast:
         found.add("fail_fast")
     if scenario.plan.budget != Budget():

@@ -19,12 +19,13 @@ from gonogo.core import commands as c
 from gonogo.core import events as e
 from gonogo.core import machine
 from gonogo.core.apply import fold
-from gonogo.core.faults import Fault
+from gonogo.core.faults import Effect, Fault
 from gonogo.core.state import State
 from gonogo.core.values import names_for
 from gonogo.errors import Bug
 from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
+from gonogo.testing.attempts import Coming, Gates
 from gonogo.testing.broken import Broken
 from gonogo.testing.checks import Watch
 from gonogo.testing.formulas import evaluate
@@ -77,6 +78,7 @@ class Simulation:
         self.crashes = list(scenario.crashes)
         self.cancels = list(scenario.cancels)
         self.wishes = Wishes(f"{scenario.seed}/{order}/wishes", scenario.wishes)
+        self.gates = Gates(scenario.seed)
         self.crashed = 0
         self.went_on = False
         self.state = self._start()
@@ -152,7 +154,17 @@ class Simulation:
         self.now = max(self.now, waiting.due_s) if self.scenario.timed else self.now + 0.125
         if waiting.acted and waiting.command is not None:
             self.outside.act(waiting.command)
+        if waiting.command is not None and self.gates.known(waiting.command.call):
+            self._go_on(waiting.command, self.gates.after(waiting.event))
         return waiting.event
+
+    def _go_on(self, command: c.StartCall, coming: Coming | None) -> None:
+        """What a call's gate does next."""
+        if coming is None:
+            return
+        if isinstance(coming.event, e.CallDone | e.CallFailed):
+            self.gates.forget(command.call)
+        self.waiting.append(_Waiting(self.now + coming.after_s, coming.event, command, coming.acted))
 
     def _fire(self, due_s: float, timer: int) -> e.AnyEvent:
         del self.timers[timer]
@@ -232,8 +244,11 @@ class Simulation:
 
     def _perform(self, command: c.Command) -> None:
         if isinstance(command, c.StartCall):
-            reply = self.outside.reply(command)
-            self.waiting.append(_Waiting(self.now + reply.duration_s, reply.event, command, reply.acted))
+            self._start_call(command)
+        elif isinstance(command, c.LetAttempt):
+            started = self.gates.command(command.call)
+            if started is not None:
+                self._go_on(started, self.gates.let(command))
         elif isinstance(command, c.Evaluate):
             self.waiting.append(_Waiting(self.now, self._evaluated(command)))
         elif isinstance(command, c.StopCall):
@@ -242,6 +257,15 @@ class Simulation:
             self.timers[command.timer] = command.due_s
         elif isinstance(command, c.ClearTimer):
             self.timers.pop(command.timer, None)
+
+    def _start_call(self, command: c.StartCall) -> None:
+        reply = self.outside.reply(command)
+        behaviour = self.outside.behaviour(command.step)
+        first = self.gates.start(command, behaviour, reply, self.state, self.now)
+        if first is not None:
+            self._go_on(command, first)
+        else:
+            self.waiting.append(_Waiting(self.now + reply.duration_s, reply.event, command, reply.acted))
 
     def _evaluated(self, command: c.Evaluate) -> e.Evaluated:
         results = tuple(
@@ -252,6 +276,10 @@ class Simulation:
 
     def _stop(self, call: int) -> None:
         """A call told to stop ends as cancelled, unless it was faster."""
+        command = self.gates.command(call)
+        if command is not None:
+            self._stop_gated(command)
+            return
         for waiting in self.waiting:
             if waiting.command is not None and waiting.command.call == call and self.rng.randrange(4):
                 acted = waiting.command.effects == "mutates" and waiting.acted and self.rng.randrange(2) == 0
@@ -262,6 +290,20 @@ class Simulation:
                 waiting.event = e.CallFailed(call=call, fault=fault, effect="unknown" if acted else effect)  # type: ignore[arg-type]
                 waiting.acted = acted
 
+    def _stop_gated(self, command: c.StartCall) -> None:
+        """Its gate asks for nothing any more; an attempt under way may have acted."""
+        mine = [
+            each for each in self.waiting if each.command is not None and each.command.call == command.call
+        ]
+        self.waiting = [each for each in self.waiting if each not in mine]
+        flying = any(isinstance(each.event, e.AttemptEnded) for each in mine)
+        acted = any(each.acted for each in mine) and self.rng.randrange(2) == 0
+        fault = Fault("run.cancelled", "cancelled", "cancelled", "told to stop")
+        effect: Effect = "unknown" if flying and command.effects == "mutates" else "none"
+        self.gates.forget(command.call)
+        event = e.CallFailed(call=command.call, fault=fault, effect=effect)
+        self.waiting.append(_Waiting(self.now, event, command, acted))
+
     # --- crashes
 
     def _crash(self) -> None:
@@ -271,6 +313,7 @@ class Simulation:
             if waiting.command is not None and waiting.acted and self.rng.randrange(2):
                 self.outside.act(waiting.command)
         self.waiting, self.unwritten, self.urgent = [], [], []
+        self.gates.clear()
         self.timers = {}
         if not self.lines:
             self.state = self._start()
