@@ -199,6 +199,14 @@ def test_what_attempts_used_is_spent_once() -> None:
     assert (script.state.spent.tokens, script.state.spent.money) == (9, 0.5)
 
 
+def test_a_record_without_sense_gives_nothing_back() -> None:
+    """A journal is hostile input: nothing in it makes a budget grow."""
+    script = gated(plan(step("a"), budget=Budget(tokens=9))).tell(
+        ask(tokens=5), ended(output_tokens=-50, money=-1.0)
+    )
+    assert (script.state.spent.tokens, script.state.spent.money) == (0, 0.0)
+
+
 def test_a_run_without_retries_left_lets_no_further_attempt_go() -> None:
     """Semantics 24: an attempt after the first is a retry of the run."""
     script = gated(plan(step("a"), budget=Budget(retries=1))).tell(

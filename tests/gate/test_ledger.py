@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 from tests.gate.world import NO_WAIT, Http, Slow, answered, gate, play, policy, streams, world
 
-from gonogo.gate import Backoff, Bounds, BreakerPolicy, BudgetExceeded, Carried, Exhausted, MemoryStore, Usage
+from gonogo.gate import (
+    Backoff,
+    Bounds,
+    BreakerPolicy,
+    BudgetExceeded,
+    Carried,
+    DeadlineExceeded,
+    Exhausted,
+    MemoryStore,
+    Usage,
+)
 from gonogo.gate.decisions import AnyDecision
 from gonogo.gate.ledger import Ended, Wanted
 from gonogo.gate.policy import Hedge, Policy
@@ -150,6 +160,16 @@ def test_a_call_that_is_cancelled_while_it_asks_calls_nothing() -> None:
 
     play(story)
     assert there.calls == []
+
+
+def test_leave_that_does_not_come_in_time_ends_the_call() -> None:
+    """The deadline is the call's, whoever it waits for; nothing goes out after it."""
+    notes = Notes(slow_s=100.0)
+    there = world(a="fine")
+    with pytest.raises(DeadlineExceeded):
+        ask(policy("a", bounds=Bounds(deadline_s=5.0)), there, notes)
+    assert there.calls == []
+    assert notes.lines == ["ask 1 a", "over"]
 
 
 def test_both_of_a_hedged_pair_are_written() -> None:

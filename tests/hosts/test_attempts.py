@@ -135,7 +135,7 @@ def test_each_attempt_is_a_pair_in_the_journal_with_what_the_gate_decided(go: Go
     assert isinstance(first, e.AttemptEnded)
     assert (first.kind, first.status, first.effect) == ("overloaded", 503, "unknown")
     assert [told.kind for told in first.told] == ["attempt_ended", "rule_decided", "wait_started"]
-    assert first.told[1].data["failure"]["matched"] == "test 14: status 503"
+    assert first.told[1].data["failure"]["matched"].endswith("status 503")
 
 
 def test_no_attempt_goes_out_before_its_record(go: Go, runs: Runs) -> None:

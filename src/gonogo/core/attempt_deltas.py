@@ -30,7 +30,8 @@ def ended(state: State, event: e.AttemptEnded) -> None:
     if node is None or node.gate is None or wish is None:
         return
     _free(state.spent, wish)
-    _spend(state.spent, node.gate.counted, event.input_tokens + event.output_tokens, event.money)
+    tokens = max(0, event.input_tokens) + max(0, event.output_tokens)
+    _spend(state.spent, node.gate.counted, tokens, max(0.0, event.money))
     if not wish.beneath:
         g.end(node.gate, wish, event)
 

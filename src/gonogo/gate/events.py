@@ -95,7 +95,7 @@ class Admitted(Event, frozen=True, tag="admitted"):
 
 
 class Refused(Event, frozen=True, tag="refused"):
-    """It may not. `by`: breaker, budget or ratio; `until_at` is when to ask the breaker again."""
+    """It may not. `by`: breaker, budget, deadline or ratio; `until_at` is when to ask the breaker again."""
 
     by: str
     reason: str

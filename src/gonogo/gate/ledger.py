@@ -103,13 +103,16 @@ class Pen:
         number = call.state.number + 1
         needs = NOTHING if call.step.estimate is None else call.step.estimate(flight.target)
         wanted = Wanted(number, flight.target.name, call.step.effects, needs, self._elapsed_s())
-        refusal = await self._ledger.ask(wanted, self._news())
-        if refusal is None:
-            flight.number = number
-            return replace(admitted, at=call.gate.clock.now())
+        clock, by, refusal = call.gate.clock, "deadline", "nobody gave it leave in time"
+        with clock.limit(max(0.0, call.state.deadline_at - clock.now())):
+            asked = await self._ledger.ask(wanted, self._news())
+            if asked is None:
+                flight.number = number
+                return replace(admitted, at=clock.now())
+            by, refusal = "budget", asked
         call.flights.remove(flight)
         change = await flight.give_back() or admitted.change
-        return e.Refused(call.gate.clock.now(), "budget", refusal, 0.0, change)
+        return e.Refused(clock.now(), by, refusal, 0.0, change)
 
     async def ask_fallback(self) -> str | None:
         """Leave for the fallback."""

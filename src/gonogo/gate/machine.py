@@ -144,6 +144,9 @@ def _refused(turn: Turn, event: e.Refused) -> None:
     elif event.by == "budget":
         block = going.Block("budget", event.reason, "budget", "budget-exceeded")
         going.blocked(turn, block, "call", "admission")
+    elif event.by == "deadline":
+        block = going.Block("deadline", event.reason, "deadline", "deadline", exhausts=True)
+        going.blocked(turn, block, "call", "admission")
     elif event.by == "ratio":
         turn.decisions.append(d.GuardBlocked(turn.offset_ms, "share of retries", "call", event.reason))
         state.current = state.candidate
