@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("house")
+
+TESTS_OF_THE_EXCHANGE = frozenset({"test__http.py", "test_outbound.py"})
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,20 @@ def database(postgres: Server) -> Iterator[str]:
     url = postgres.new_schema()
     yield url
     postgres.drop_schema(url)
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_around_the_gate(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every exchange is part of an attempt of a gate, in all tests but those of the exchange itself (F2, X24)."""
+    if request.path.name in TESTS_OF_THE_EXCHANGE:
+        return
+    from gonogo.gate.nesting import AROUND
+    from gonogo.providers import _http
+
+    follow = _http._follow
+
+    async def within_a_gate(sent: Any, *more: Any) -> Any:
+        assert AROUND.get() is not None, f"{sent.method} {sent.url} goes around the gate"
+        return await follow(sent, *more)
+
+    monkeypatch.setattr(_http, "_follow", within_a_gate)

@@ -540,3 +540,38 @@ def test_a_bug_of_the_step_type_is_told_as_one(do: Do, monkeypatch: pytest.Monke
     monkeypatch.setattr(Talk, "_usage", broken)
     outcome = failed(do("ai", mock("hello")))
     assert (outcome.fault.kind, outcome.fault.fault_class) == ("ai.step_error", "bug")
+
+
+HOSTILE = {
+    "endless headers": faulty.ENDLESS_HEADERS,
+    "an endless header": faulty.ENDLESS_HEADER_LINE,
+    "an endless body": faulty.ENDLESS_BODY,
+    "events without end": faulty.ENDLESS_EVENTS,
+    "two lengths": faulty.TWO_LENGTHS,
+    "a length that is no number": faulty.LENGTH_NO_NUMBER,
+    "a broken chunk": faulty.GARBAGE_CHUNK_SIZE,
+    "a loop": faulty.redirect("/v1/chat/completions", 307),
+    "no UTF-8": faulty.INVALID_UTF_8,
+    "a bomb": faulty.gzip_bomb(64 << 20),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_server_ends_in_a_typed_fault(
+    case: str, stream: bool, do: Do, context: ScriptedContext
+) -> None:
+    """Within the limits of size and time, and never in an answer or a bug."""
+    context.policy = ONE
+    with FaultyServer(HOSTILE[case]) as server:
+        outcome = failed(do("ai", at(server, stream=stream, max_response_bytes=1 << 20)))
+    assert outcome.fault.kind.startswith("ai.")
+    assert outcome.fault.fault_class in ("transient", "logical")
+    (attempt,) = outcome.meta["gate"]["attempts"]
+    assert attempt["kind"] in (
+        "network",
+        "malformed-stream",
+        "truncated-stream",
+        "empty-response",
+        "not-found",
+    )

@@ -8,7 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
+
+from gonogo.providers import _http
+from gonogo.providers._http import Request
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "gonogo"
 WAY_OUT = "providers/_http.py"
@@ -99,6 +103,13 @@ def test_the_lookup_uses_no_more_of_sockets_than_a_constant() -> None:
 def test_the_check_sees_a_way_out(source: str) -> None:
     """A test that can't fail holds nothing."""
     assert ways_out(source)
+
+
+def test_X24_an_exchange_outside_of_a_gate_fails_its_test() -> None:
+    """X24, F2: the fixture that watches all tests sees what goes around the gate."""
+    request = Request("GET", "http://127.0.0.1:1/", from_data=False)
+    with pytest.raises(AssertionError, match="goes around the gate"):
+        anyio.run(_http.send, request, _http.Limits())
 
 
 def test_a_run_without_calls_loads_no_client() -> None:
