@@ -166,7 +166,7 @@ def _initialising(state: State, decision: d.Initialising) -> Node:
 
 def _initialised(state: State, decision: d.Initialised) -> Node:
     node = state.existing(decision.step, decision.scope)
-    proceed(state, node, None)
+    proceed(state, node, over=True)
     node.waits_for = ()
     move(state, node, life.CLEARED)
     return node
@@ -297,7 +297,7 @@ def _routed(state: State, decision: d.Routed) -> None:
         state.loops[decision.target_scope] = state.loops.get(decision.target_scope, 0) + 1
     if decision.action == "init":
         asking = state.existing(decision.step, decision.scope)
-        proceed(state, asking, asking.init.left[0] if asking.init is not None else None)
+        proceed(state, asking, over=False)
         asking.waits_for = ((decision.target, decision.target_scope),)
     for step, scope in decision.members:
         node = node_for(state, step, scope)

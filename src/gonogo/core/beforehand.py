@@ -43,12 +43,11 @@ def here(graph: Graph, site: Site, targets: Iterable[Target]) -> tuple[Target, .
     return tuple(target for target in targets if belongs(graph, site, target))
 
 
-def proceed(state: State, node: Node, running: Target | None) -> None:
-    """The item that ran is over, and its output kept under its other name; then comes `running`, or the call."""
-    init = node.init or Init()
+def proceed(state: State, node: Node, *, over: bool) -> None:
+    """The item that ran is done, and its output kept under its other name; then comes the next one, or the call."""
+    init = node.beginning
     results = init.results
     if init.running is not None and init.running.alias is not None:
         ran = state.node(*node.waits_for[0]) if node.waits_for else None
         results = {**(results or {}), init.running.alias: output_of(ran, state)}
-    left = init.left[1:] if running is not None else ()
-    node.init = Init(left, running, results, done=running is None)
+    node.init = Init(init.left[1:], None if over else init.left[0], results, done=over)

@@ -118,6 +118,13 @@ class Node:
         return self.fan
 
     @property
+    def beginning(self) -> Init:
+        """How far its on_init is, where it must have begun; anything else is a bug."""
+        if self.init is None:
+            raise Bug(f"step {self.step} in scope {self.scope or '(run)'} has not begun its on_init")
+        return self.init
+
+    @property
     def failure(self) -> Fault:
         """The fault of a step that must have failed; anything else is a bug."""
         if self.fault is None:
