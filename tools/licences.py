@@ -40,6 +40,7 @@ SPELLINGS = {
     "bsd": "BSD",
     "bsd license": "BSD",
     "bsd 3-clause": "BSD-3-Clause",
+    "3-clause bsd license": "BSD-3-Clause",
     "dual license": "",
     "isc license (iscl)": "ISC",
     "mit license": "MIT",

@@ -50,6 +50,7 @@ STEP = {
     "idempotency_key": ("k", "mutates: true"),
     "secret_outputs": ("[token]", ""),
     "env": ("{A: '1'}", ""),
+    "runs_on": ("gpu", ""),
     "loop_budget": ("3", "on_success: {goto: b}"),
     "reliability": ("{bounds: {attempts_max: 2}}", "type: http_client, url: 'http://localhost/'"),
     "compensate": ("b", ""),

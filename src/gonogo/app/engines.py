@@ -12,13 +12,19 @@ from msgspec import Struct
 
 from gonogo.app.options import Options, Start, runs_in
 from gonogo.core.events import RunStarted
+from gonogo.engines.base import Limits
 from gonogo.errors import EngineError, Interrupted, JournalError, UsageError
 
 if TYPE_CHECKING:
     from gonogo.core.plan import Plan
     from gonogo.core.state import State
-    from gonogo.engines.base import Engine, EngineWorker, Limits
+    from gonogo.engines.base import Engine, EngineWorker
     from gonogo.journal.sharing import SharedRuns
+
+__all__ = [
+    "CARRIED", "ENGINES", "Carrier", "Limits", "carrier_of", "engine_for", "follow", "followed", "hand_on",
+    "has_started", "serve", "shared", "start_of", "submit_run",
+]  # fmt: skip
 
 Name = Literal["dbos", "temporal"]
 ENGINES: tuple[str, ...] = get_args(Name)
@@ -166,10 +172,9 @@ async def _serve(carrier: Carrier, options: Options, limits: Limits, ready: Call
     name, side, url = _worker_side(carrier, options)
     runs = shared(replace(options, runs=url))
     async with Worker(name, runs, side.engine, options) as worker:
-        ready(name)
         leaving = asyncio.create_task(worker.leave_when(stopping))
         try:
-            await side.serve(worker, limits, stopping)
+            await side.serve(worker, limits, stopping, lambda: ready(name))
         finally:
             leaving.cancel()
 

@@ -62,9 +62,8 @@ def asker(environment: Mapping[str, str]) -> str:
     """Who asks for a change of a run: on GitHub the person whose doing the workflow is, else user@host."""
     if environment.get("GITHUB_ACTIONS") == "true" and environment.get("GITHUB_ACTOR"):
         return environment["GITHUB_ACTOR"]
-    import socket
 
-    return f"{who()}@{socket.gethostname()}"
+    return f"{who()}@{os.uname().nodename}"
 
 
 def destinations(arguments: Sequence[str]) -> list[tuple[str, str | None]]:

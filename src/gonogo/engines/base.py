@@ -7,9 +7,9 @@ that nothing is done twice for that.
 
 from __future__ import annotations
 
+import os
 import secrets
-import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -93,14 +93,17 @@ class EngineWorker(Protocol):
         """Hands over work, also while it takes some."""
         ...
 
-    async def serve(self, work: Work, limits: Limits, stopping: Stopping) -> None:
-        """Take work until told to stop; then take no more, and give what is under way `limits.drain_s` to end."""
+    async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
+        """Take work until told to stop; then take no more, and give what is under way `limits.drain_s` to end.
+
+        `ready` is called once work can be handed over and is taken.
+        """
         ...
 
 
 def new_worker_id() -> str:
     """Never used again: an id that comes back would be taken for the worker that had it."""
-    return f"gonogo-{socket.gethostname()[:24]}-{secrets.token_hex(5)}"
+    return f"gonogo-{os.uname().nodename[:24]}-{secrets.token_hex(5)}"
 
 
 class Stopping(Protocol):

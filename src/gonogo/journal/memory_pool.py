@@ -5,7 +5,7 @@ Same contract as `postgres/pool.py`, tested by the same tests: events go through
 
 from __future__ import annotations
 
-import socket
+import os
 import threading
 from collections.abc import Callable, Collection, Sequence
 
@@ -39,18 +39,18 @@ class MemoryBells:
 
 
 class MemoryBell(Bell):
-    """Names in a set; a socket has a byte to read while there are any."""
+    """Names in a set; a pipe has a byte to read while there are any."""
 
     def __init__(self, names: Collection[str], among: list[MemoryBell]) -> None:
         self._names = set(names)
         self._among = among
         self._heard: set[str] = set()
         self._guard = threading.Lock()
-        self._inner, self._outer = socket.socketpair()
+        self._outer, self._inner = os.pipe()
 
     def fileno(self) -> int:
         """Readable while something was heard."""
-        return self._outer.fileno()
+        return self._outer
 
     def add(self, name: str) -> None:
         """Listen to this name, too."""
@@ -71,7 +71,7 @@ class MemoryBell(Bell):
             taken = self._heard.intersection(names)
             self._heard -= taken
             if taken and not self._heard:
-                self._outer.recv(1)
+                os.read(self._outer, 1)
             return taken
 
     def ring(self, names: Collection[str]) -> None:
@@ -79,15 +79,15 @@ class MemoryBell(Bell):
         new = self._names.intersection(names)
         with self._guard:
             if new and not self._heard:
-                self._inner.send(b"x")
+                os.write(self._inner, b"x")
             self._heard |= new
 
     def close(self) -> None:
         """Hear no more."""
         if self in self._among:
             self._among.remove(self)
-            self._inner.close()
-            self._outer.close()
+            os.close(self._inner)
+            os.close(self._outer)
 
 
 class _Entry:

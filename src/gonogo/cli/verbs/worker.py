@@ -41,8 +41,7 @@ def COMMAND(session: Session, /, engine: str | None, **given: Any) -> int:  # no
     another. SIGTERM takes nothing new, lets calls end, and leaves runs to others.
     """
     from gonogo.app import Options
-    from gonogo.app.engines import Carrier, serve
-    from gonogo.engines.base import Limits
+    from gonogo.app.engines import Carrier, Limits, serve
 
     limits = Limits(
         segments=given["runs"],

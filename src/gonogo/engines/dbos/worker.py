@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from dbos import DBOS, DBOSClient
@@ -44,7 +44,7 @@ class DbosWorker:
         """Hands over work; made anew at each call."""
         return DbosEngine(self.url)
 
-    async def serve(self, work: Work, limits: Limits, stopping: Stopping) -> None:
+    async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         """Take work until told to stop; see `EngineWorker`."""
         loop = asyncio.get_running_loop()
         _define(work, loop)
@@ -60,6 +60,7 @@ class DbosWorker:
         watch.start()
         ticking = loop.create_task(self._tick())
         try:
+            ready()
             await stopping.wait()
             patience_s = max(1, round(limits.drain_s))
             await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=patience_s)

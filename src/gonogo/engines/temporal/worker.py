@@ -36,7 +36,7 @@ class TemporalWorker:
         """Hands over work."""
         return self._engine
 
-    async def serve(self, work: Work, limits: Limits, stopping: Stopping) -> None:
+    async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         """Take work until told to stop; see `EngineWorker`."""
         client = await Client.connect(self._address, namespace=self._namespace)
         segment, call, aside = _activities(work)
@@ -63,6 +63,7 @@ class TemporalWorker:
                 graceful_shutdown_timeout=drain,
             )
             await stack.enter_async_context(segments)
+            ready()
             await stopping.wait()
         await work.leave()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 import threading
 from collections.abc import Collection
 from hashlib import blake2b
@@ -41,9 +40,7 @@ class PostgresBell(Bell):
         self._listened: set[str] = set()
         self._heard: set[str] = set()
         self._guard = threading.Lock()
-        self._inner, self._outer = socket.socketpair()
-        self._inner.setblocking(False)
-        self._outer.setblocking(False)
+        self._outer, self._inner = os.pipe()
         self._woken, self._waker = os.pipe()
         self._closed = False
         try:
@@ -61,7 +58,7 @@ class PostgresBell(Bell):
 
     def fileno(self) -> int:
         """Readable while something was heard."""
-        return self._outer.fileno()
+        return self._outer
 
     def add(self, name: str) -> None:
         """Listen to this name, too; it is heard once the server knows."""
@@ -78,7 +75,7 @@ class PostgresBell(Bell):
 
     def heard(self) -> set[str]:
         """What was heard since."""
-        return self._forget(self._heard.copy())
+        return self._forget(None)
 
     def close(self) -> None:
         """Hear no more."""
@@ -90,8 +87,8 @@ class PostgresBell(Bell):
         self._release()
 
     def _release(self) -> None:
-        self._inner.close()
-        self._outer.close()
+        os.close(self._inner)
+        os.close(self._outer)
         os.close(self._woken)
         os.close(self._waker)
 
@@ -103,15 +100,16 @@ class PostgresBell(Bell):
         with self._guard:
             new = self._names.intersection(names)
             if new and not self._heard:
-                self._inner.send(b"x")
+                os.write(self._inner, b"x")
             self._heard |= new
 
-    def _forget(self, names: Collection[str]) -> set[str]:
+    def _forget(self, names: Collection[str] | None) -> set[str]:
+        """Take these, or all, out of what was heard; which were in it."""
         with self._guard:
-            taken = self._heard.intersection(names)
+            taken = set(self._heard) if names is None else self._heard.intersection(names)
             self._heard -= taken
             if taken and not self._heard:
-                self._outer.recv(1)
+                os.read(self._outer, 1)
             return taken
 
     def _listening(self) -> Connection:
