@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import gates, workflows
+from bench import fallbacks, gates, workflows
 from bench.measure import BenchError, Run, Spread, gonogo, python, run, several, sync_s
 
 US = 1e6
@@ -152,6 +152,18 @@ def gate(folder: Path, *, quick: bool) -> Iterator[Row]:
         yield Row(f"gate: added to a piece of a stream, mode {mode}", Spread.of(costs).times(US), "µs", 5)
 
 
+def failing_over(folder: Path, *, quick: bool) -> Iterator[Row]:
+    """A call that fails over, over real connections; the budget is the peer's figure, where the peer is installed."""
+    found: dict[str, list[float]] = json.loads(python("-m", "bench.fallbacks").output)
+    spreads = {name: Spread.of(costs).times(MS) for name, costs in found.items()}
+    peer = spreads.pop(fallbacks.PEER, None)
+    for name, spread in spreads.items():
+        told = f"a call that fails over on the loopback, CPU, by {name}"
+        yield Row(told, spread, "ms", None if peer is None else peer.middle)
+    if peer is not None:
+        yield Row(f"to compare: the same by {fallbacks.PEER}", peer, "ms")
+
+
 def rebuilding(folder: Path, *, quick: bool) -> Iterator[Row]:
     """A long journal folded into its state, and that printed."""
     if not quick:
@@ -178,6 +190,7 @@ PARTS: tuple[Callable[..., Iterator[Row]], ...] = (
     guards,
     calls,
     gate,
+    failing_over,
     waits,
 )
 
