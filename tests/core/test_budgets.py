@@ -6,8 +6,10 @@ import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
 
 from gonogo.core import decisions as d
+from gonogo.core.budgets import is_undoing, runs_refusal
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Retry
+from gonogo.core.state import Init, Undoable
 
 
 def loop(max_loops: int) -> Script:
@@ -205,3 +207,24 @@ def test_C_12_R6_a_step_without_a_limit_runs_as_often_as_it_is_sent() -> None:
     """C.12 R6: its own `max_runs: 0` is no limit, whatever the workflow's is."""
     one = step("a", max_runs=0, on_success=block(goto="a"))
     assert len(Script(plan(one, max_loops=6, max_runs=2)).started) == 7
+
+
+@pytest.mark.parametrize(
+    ("init", "may_run"),
+    [(Init(), True), (Init(done=True), True), (Init(done=True, numbered=False), False), (None, False)],
+)
+def test_C_12_R6_a_run_whose_on_init_has_begun_is_counted_already(init: Init | None, may_run: bool) -> None:
+    """C.12 R6: it is the run that its call belongs to, until that is made."""
+    script = Script(plan(step("a", max_runs=1)))
+    node = script.node("a")
+    node.init = init
+    refused = runs_refusal(script.state, script.state.step(node), "", node)
+    assert (refused is None) is may_run
+
+
+def test_only_the_step_that_undoes_counts_as_undoing() -> None:
+    """Semantics 20: what else might run meanwhile has no reserve."""
+    state = Script(plan(step("a", compensate="undo"), step("undo", start="routed"), step("b"))).state
+    assert not is_undoing(state, "undo")
+    state.undoing = Undoable("a", "", 1, None, None)
+    assert [name for name in ("a", "undo", "b") if is_undoing(state, name)] == ["undo"]

@@ -11,6 +11,7 @@ from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
 from gonogo.core.plan import Retry
+from gonogo.core.state import Init
 from gonogo.expressions.results import Value
 from gonogo.testing.canonical import difference
 
@@ -74,6 +75,15 @@ def test_C_10_R8_results_may_have_another_name() -> None:
     )
     assert (seen["one"], seen["two"], seen["x"]) == (1, 2, 2)
     assert script.verdict == "GO"
+
+
+def test_C_10_R8_a_result_without_another_name_is_kept_nowhere_else() -> None:
+    """C.10 R8: it is the item's own output."""
+    script = Script(
+        plan(step("a", on_init=["x", {"step": "y", "alias": "why"}]), step("x"), step("y")),
+        calls={"x": 1, "y": 2},
+    )
+    assert script.node("a").init == Init(results={"why": 2}, done=True, numbered=False)
 
 
 def test_C_10_R8_arguments_are_rendered_and_seen_by_the_item() -> None:

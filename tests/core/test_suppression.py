@@ -6,7 +6,9 @@ import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
 
 from gonogo.core import decisions as d
+from gonogo.core.changes import reopen
 from gonogo.core.plan import Plan, Retry
+from gonogo.core.suppression import kept_back_by
 
 
 def check(name: str, *depends_on: str, criticality: str = "internal", **keys: object):
@@ -398,3 +400,29 @@ def test_C_8_a_step_kept_back_by_another_since_is_left_alone() -> None:
         calls={"one": fails_once, "two": LOGICAL},
     )
     assert reason(script, "deploy") == ("suppressed", "two")
+
+
+def kept_back() -> Script:
+    """A step that acts behind a check that has failed."""
+    return Script(plan(check("check"), act("deploy", "check?")), calls={"check": LOGICAL})
+
+
+def test_C_8_a_step_is_kept_back_by_the_failure_in_front_of_it() -> None:
+    """C.8: that is what its skip says."""
+    script = kept_back()
+    assert kept_back_by(script.state, script.node("check")) == (("deploy", ""),)
+
+
+def test_C_8_a_step_that_is_asked_for_again_is_kept_back_no_more() -> None:
+    """C.8: whether it may act is found out anew."""
+    script = kept_back()
+    reopen(script.state, script.node("deploy"))
+    assert kept_back_by(script.state, script.node("check")) == ()
+
+
+@pytest.mark.parametrize("why", [("forEach_empty", "check"), ("suppressed", "other")])
+def test_C_8_a_step_that_was_skipped_for_another_reason_since_is_left_alone(why: tuple[str, str]) -> None:
+    """C.8: a later success of the check wouldn't have it run."""
+    script = kept_back()
+    script.node("deploy").reason, script.node("deploy").because = why
+    assert kept_back_by(script.state, script.node("check")) == ()

@@ -31,7 +31,7 @@ def is_wanted(graph: Graph, site: Site, node: Node | None) -> bool:
 
 def belongs(graph: Graph, site: Site, target: Target) -> bool:
     """Whether an item runs here: a step's own place, the whole of a fan-out, or each of its items."""
-    if site.foreign or not site.part.fan:
+    if site.foreign:
         return True
     step = graph.steps.get(target.step)
     per_item = step is not None and step.fanout_explicit and step.fanout == "map"
@@ -48,6 +48,6 @@ def proceed(state: State, node: Node, *, over: bool) -> None:
     init = node.beginning
     results = init.results
     if init.running is not None and init.running.alias is not None:
-        ran = state.node(*node.waits_for[0]) if node.waits_for else None
+        ran = state.node(*node.waits_for[0])
         results = {**(results or {}), init.running.alias: output_of(ran, state)}
     node.init = Init(init.left[1:], None if over else init.left[0], results, done=over)

@@ -52,27 +52,23 @@ def _loops_refused(
     return Refused(node.step, node.scope, target, limit, used, allowed, issue, fatal)
 
 
-def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Refused | None:
-    """No when the step has run `max_runs` times in this scope; 0 or less means no limit (spec C.12 R6).
+def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Issue | None:
+    """The issue when the step has run `max_runs` times in this scope; 0 or less means no limit (spec C.12 R6).
 
     What undoes others has its own reserve: a run for each of them. A person who has a step run again begins anew.
     """
     allowed = step.max_runs if step.max_runs is not None else state.graph.plan.limits.max_runs
-    used = node.execution if node is not None else state.runs_before(step.name, scope)
-    used -= state.counted_from.get((step.name, scope), 0)
+    used = state.runs_before(step.name, scope) - state.counted_from.get((step.name, scope), 0)
     begun = node is not None and (node.retrying or (node.init is not None and node.init.numbered))
     if allowed <= 0 or used < allowed or begun or is_undoing(state, step.name):
         return None
     path = " → ".join(cycle_through(state, scope, step.name, step.name))
-    issue = Issue(
+    return Issue(
         rule_id=f"{step.name}/limits/max_runs_exceeded",
         message=f"step {step.name} has run {used} times, max_runs allows {allowed} ({path})",
         check_name=step.name,
         scope=scope or None,
         engine=True,
-    )
-    return Refused(
-        step.name, scope, step.name, "max_runs", used, allowed, issue, not step.continue_on_failure
     )
 
 

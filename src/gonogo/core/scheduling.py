@@ -272,13 +272,12 @@ def begin(turn: Turn, site: Site, scope: str, node: Node | None) -> None:
         call(turn, site, scope, node)
 
 
-def refuse_run(turn: Turn, site: Site, scope: str, refusal: d.Refused) -> None:
+def refuse_run(turn: Turn, site: Site, scope: str, issue: Issue) -> None:
     """A step that has run often enough fails instead of running again (spec C.12 R6)."""
-    step, issue = site.part.step, refusal.issue
-    fault = Fault("budget.runs", "logical", issue.rule_id if issue else "", issue.message if issue else "")
+    step = site.part.step
+    fault = Fault("budget.runs", "logical", issue.rule_id, issue.message)
     outcome = "tolerated" if step.continue_on_failure else "failed"
-    issues = (issue,) if issue else ()
-    turn.decide(d.Ended(step.name, scope, outcome, "max_runs", fault, issues, rest_here(turn, site, scope)))
+    turn.decide(d.Ended(step.name, scope, outcome, "max_runs", fault, (issue,), rest_here(turn, site, scope)))
 
 
 def call(turn: Turn, site: Site, scope: str, node: Node | None, *, again: bool = False) -> None:

@@ -17,7 +17,7 @@ from gonogo.core.state import Node, State
 
 def suppressor(state: State, site: Site, scope: str, reader: Node | None) -> str | None:
     """The failed critical step behind which this one would act, or None. The latest run of each step counts."""
-    if not site.part.acts or is_undoing(state, site.part.name):
+    if is_undoing(state, site.part.name):
         return None
     for guard, where in state.critical_failures:
         if reader is not None and reader.requester == (guard, where):
@@ -85,7 +85,6 @@ def kept_back_by(state: State, node: Node) -> tuple[tuple[str, str], ...]:
 def _was_blocked_by(state: State, node: Node, guard: Node) -> bool:
     return (
         node.complete
-        and node.outcome == "skipped"
         and node.reason in BLOCKED
         and node.because == guard.step
         and _is_behind(state, guard.step, guard.scope, node.site, node.scope)
