@@ -8,7 +8,9 @@ from tests.core.test_fault_events import told
 
 from gonogo.core import decisions as d
 from gonogo.core import events as e
+from gonogo.core.exhaustion import escalates, is_choice
 from gonogo.core.plan import Budget, Retry
+from gonogo.core.turn import Turn
 
 
 def retried(exhausted: str, **keys: object) -> Retry:
@@ -98,6 +100,20 @@ def test_C_9_R11_the_person_is_told_what_failed_and_what_may_be_said() -> None:
     assert hold is not None
     assert hold.prompt == "a has used up its retries: try again. retry, accept, fail?"
     assert hold.details == {"choices": ["retry", "accept", "fail"]}
+
+
+def test_C_9_R11_the_wait_counts_from_the_last_failure() -> None:
+    """C.9 R11: not from the beginning of the run."""
+    retry = retried("hold", delay_s=5.0, jitter=0.0)
+    script = Script(plan(step("a", on_fail=block(retry=retry))), calls={"a": TRANSIENT})
+    assert [held.since_s for held in script.decided(d.Held)] == [5.0]
+
+
+def test_C_9_R11_a_step_that_waits_for_nobody_waits_for_no_choice() -> None:
+    """C.9 R11: it waits for one only while it holds."""
+    script = held()
+    assert is_choice(script.node("a"))
+    assert not is_choice(script.tell(e.AnswerGiven(step="a", text="accept")).node("a"))
 
 
 def test_C_9_R11_a_choice_is_recorded_and_a_retry_by_hand_is_at_once() -> None:
@@ -253,3 +269,12 @@ def test_G_27_under_fail_fast_the_escalation_still_goes_out() -> None:
     assert script.outcome("page") == "passed"
     assert script.node("z").reason == "fail_fast"
     assert script.verdict == "NO-GO"
+
+
+@pytest.mark.parametrize(("stopping", "expected"), [(None, "call_out"), ("cancelled", None)])
+def test_G_27_a_run_that_stops_tells_nobody(stopping: str | None, expected: str | None) -> None:
+    """G27: whoever stopped it knows."""
+    script = Script(plan(step("a", on_fail=block(escalate="call_out")), step("call_out", start="routed")))
+    node = script.node("a")
+    node.trigger, script.state.stopping = "on_fail", stopping
+    assert escalates(Turn(script.state), node) == expected

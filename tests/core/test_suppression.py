@@ -8,7 +8,7 @@ from tests.core.script import LOGICAL, TRANSIENT, Script, block, plan, step
 from gonogo.core import decisions as d
 from gonogo.core.changes import reopen
 from gonogo.core.plan import Plan, Retry
-from gonogo.core.suppression import kept_back_by
+from gonogo.core.suppression import kept_back_by, suppressor
 
 
 def check(name: str, *depends_on: str, criticality: str = "internal", **keys: object):
@@ -426,3 +426,34 @@ def test_C_8_a_step_that_was_skipped_for_another_reason_since_is_left_alone(why:
     script = kept_back()
     script.node("deploy").reason, script.node("deploy").because = why
     assert kept_back_by(script.state, script.node("check")) == ()
+
+
+def test_C_8_an_item_looks_at_what_its_list_waited_for() -> None:
+    """C.8: the check may have failed again since; the list as a whole looks only at what comes before it."""
+    script = Script(
+        listed(
+            check("check"),
+            step("each", "list", fanout="map"),
+            act("deploy", "each?", "check?", fanout="map"),
+            act("after", "each?", fanout="map"),
+        ),
+        calls={"list": [1]},
+    )
+    script.state.critical_failures["check", ""] = None
+
+    def kept_from(name: str, scope: str) -> str | None:
+        return suppressor(script.state, script.node(name, scope).site, scope, None)
+
+    assert [kept_from("deploy", scope) for scope in ("", "list#1[0]")] == ["check", "check"]
+    assert [kept_from("after", scope) for scope in ("", "list#1[0]")] == [None, None]
+
+
+def test_C_8_a_list_that_only_its_items_wait_for_keeps_back_each_of_them() -> None:
+    """C.8: whether the list as a whole began would depend on who was first."""
+    script = Script(
+        listed(check("each", "list", fanout="map"), act("deploy", "each?", fanout="map")),
+        calls={"list": [1, 2]},
+    )
+    script.state.critical_failures["each", "list#1[1]"] = None
+    deploy = [script.node("deploy", scope) for scope in ("", "list#1[0]", "list#1[1]")]
+    assert [suppressor(script.state, node.site, node.scope, None) for node in deploy] == [None, None, "each"]

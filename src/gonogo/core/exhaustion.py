@@ -56,7 +56,7 @@ def end(turn: Turn, node: Node, outcome: str, reason: str) -> None:
 def escalates(turn: Turn, node: Node) -> str | None:
     """The step to be told of a failure that stands; once per step, scope and run."""
     block = node.site.part.step.on_fail
-    if block is None or block.escalate is None or node.trigger != "on_fail" or turn.state.stopping:
+    if block is None or node.trigger != "on_fail" or turn.state.stopping:
         return None
     return None if (node.step, node.scope) in turn.state.escalated else block.escalate
 
