@@ -402,7 +402,7 @@ def test_X19_an_attempt_that_failed_is_billed_in_full_view() -> None:
 
 
 def test_X24_one_gate_takes_whatever_calls_out() -> None:
-    """X24, F2: plain functions, steps and streams alike. That nothing goes around it is held in all tests (conftest.py)."""
+    """X24, F2: plain functions, steps and streams alike. That nothing goes around it: conftest.py."""
 
     async def fetch(city: str) -> str:
         return city

@@ -1,6 +1,7 @@
 """`advance`: one event in, decisions and the next command out. Pure: the same events give the same call (B10).
 
-Handlers and rules are here; where a call goes next (which target, when, or not at all) is in `going.py`.
+Handlers and rules are here; where a call goes next (which target, when, or not at all) is in `going.py`,
+how it ends in `ending.py`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 from gonogo.errors import Bug
 from gonogo.gate import commands as c
 from gonogo.gate import decisions as d
+from gonogo.gate import ending, going, guards, lifecycle
 from gonogo.gate import events as e
-from gonogo.gate import going, guards, lifecycle
 from gonogo.gate.policy import Policy, Rule
 from gonogo.gate.rules import Entry, Found, is_data, look
 from gonogo.gate.scopes import reads_of, scope_of
@@ -40,11 +41,11 @@ def _began(turn: Turn, event: e.Began) -> None:
         ]
     first = going.first(turn)
     if first is None and len(event.unfit) == len(turn.policy.targets):
-        going.fail(turn, "misconfigured", "no-target", "before", "no target can serve this call")
+        ending.fail(turn, "misconfigured", "no-target", "before", "no target can serve this call")
     elif first is None and going.may_fall_back(turn):
         going.fall_back(turn)
     elif first is None:
-        going.fail(turn, "exhausted", "attempts", "before", "an earlier part of the call has used them up")
+        ending.fail(turn, "exhausted", "attempts", "before", "an earlier part of the call has used them up")
     elif event.carried is None or not going.wait_on(turn, event.carried, first):
         propose(turn, first)
 
@@ -82,7 +83,7 @@ def _decided(turn: Turn, found: Found) -> None:
     phase, turn.state.judging = turn.state.judging, ""
     if found.error is not None and turn.policy.strict:
         _record(turn, phase, found.entries, None, "fail-fast", "fail-fast")
-        going.fail(turn, "misconfigured", "rule-error", phase, found.error)
+        ending.fail(turn, "misconfigured", "rule-error", phase, found.error)
     elif phase == "before":
         _before(turn, found)
     elif phase == "after":
@@ -107,7 +108,7 @@ def _before(turn: Turn, found: Found) -> None:
     elif verb == "wait":
         _pause(turn, rule)
     else:
-        going.fail(turn, "pre-check", rule.kind or "pre-check-failed", "before", rule.named)
+        ending.fail(turn, "pre-check", rule.kind or "pre-check-failed", "before", rule.named)
 
 
 def _pause(turn: Turn, rule: Rule) -> None:
@@ -115,7 +116,7 @@ def _pause(turn: Turn, rule: Rule) -> None:
     wait_s = 1.0 if rule.wait_s is None else rule.wait_s
     refusal = going.wait(turn, turn.state.candidate, wait_s, rule.named)
     if refusal is not None:
-        going.blocked(turn, refusal, "wait", "before")
+        ending.blocked(turn, refusal, "wait", "before")
 
 
 def _admitted(turn: Turn, event: e.Admitted) -> None:
@@ -143,10 +144,10 @@ def _refused(turn: Turn, event: e.Refused) -> None:
         turn.decisions.append(d.TargetSkipped(turn.offset_ms, name, f"not beside another: {event.reason}"))
     elif event.by == "budget":
         block = going.Block("budget", event.reason, "budget", "budget-exceeded")
-        going.blocked(turn, block, "call", "admission")
+        ending.blocked(turn, block, "call", "admission")
     elif event.by == "deadline":
         block = going.Block("deadline", event.reason, "deadline", "deadline", exhausts=True)
-        going.blocked(turn, block, "call", "admission")
+        ending.blocked(turn, block, "call", "admission")
     elif event.by == "ratio":
         turn.decisions.append(d.GuardBlocked(turn.offset_ms, "share of retries", "call", event.reason))
         state.current = state.candidate
@@ -184,7 +185,7 @@ def _answered(turn: Turn, event: e.Answered) -> None:
     if rules:
         _judge(turn, "after", rules)
     elif event.failure is None:
-        going.finish(turn)
+        ending.finish(turn)
     else:
         _after(turn, None, ())
 
@@ -238,12 +239,12 @@ def _after(turn: Turn, chosen: int | None, entries: tuple[Entry, ...]) -> None:
     wanted = rule.then if rule else by_taxonomy(state)
     if wanted in ("ok", "fail-fast"):
         _record(turn, "after", entries, chosen, wanted, wanted)
-        going.settle(turn, wanted, rule)
+        ending.settle(turn, wanted, rule)
         return
     plan = going.plan(turn, wanted, rule)
     _record(turn, "after", entries, chosen, wanted, plan.did, plan.blocked_by, plan.target)
     if plan.block is not None and not plan.block.exhausts:
-        going.blocked(turn, plan.block, wanted, "after")
+        ending.blocked(turn, plan.block, wanted, "after")
         return
     if plan.block is not None:
         turn.decisions.append(d.GuardBlocked(turn.offset_ms, plan.block.guard, wanted, plan.block.detail))
@@ -266,7 +267,7 @@ def _again(turn: Turn, plan: going.Plan) -> None:
         return
     refusal = going.wait(turn, turn.state.current, plan.wait_s, plan.reason)
     if refusal is not None:
-        going.blocked(turn, refusal, "retry", "after")
+        ending.blocked(turn, refusal, "retry", "after")
 
 
 def _move_on(turn: Turn, reason: str) -> None:
@@ -296,7 +297,7 @@ def _exhausted(turn: Turn, category: str = "", kind: str = "") -> None:
     """No way on: the fallback once, if its rules say so or there are none; else the end (B17)."""
     going.note_refusals(turn)
     if not going.may_fall_back(turn):
-        going.give_up(turn, category, kind)
+        ending.give_up(turn, category, kind)
     elif all(rule.then != "fallback" for rule in turn.policy.after):
         going.fall_back(turn)
     else:
@@ -308,7 +309,7 @@ def _second_look(turn: Turn, found: Found) -> None:
     did = "fail-fast" if found.chosen is None else "fallback"
     _record(turn, "exhausted", found.entries, found.chosen, did, did)
     if found.chosen is None:
-        going.give_up(turn, "", "")
+        ending.give_up(turn, "", "")
     else:
         going.fall_back(turn)
 
@@ -328,20 +329,20 @@ def _fallback_answered(turn: Turn, event: e.Answered) -> None:
     state.attempts.append(ended)
     if event.failure is None:
         state.last, state.failure = event, None
-        going.finish(turn, "fallback")
+        ending.finish(turn, "fallback")
     else:
-        going.fail(turn, "exhausted", event.failure.kind, "fallback", "the fallback failed, too")
+        ending.fail(turn, "exhausted", event.failure.kind, "fallback", "the fallback failed, too")
 
 
 def _cancelled(turn: Turn, event: e.Cancelled) -> None:
     state = turn.state
     _breaker(turn, event.change)
     state.used = state.used + event.usage
-    going.break_off(turn, event)
+    ending.break_off(turn, event)
     if event.broken is None:
-        going.end(turn, "cancelled", kind="cancelled")
+        ending.end(turn, "cancelled", kind="cancelled")
     else:
-        going.end(turn, "failed", kind="step-error", category="misconfigured")
+        ending.end(turn, "failed", kind="step-error", category="misconfigured")
 
 
 def _breaker(turn: Turn, change: Any) -> None:
