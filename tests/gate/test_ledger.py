@@ -247,6 +247,13 @@ def test_the_last_one_is_made_again() -> None:
     assert ask(policy("a", bounds=Bounds(attempts_max=3)), there, Notes(carried=carried)).value == "fine"
 
 
+def test_the_last_one_is_made_again_after_each_crash() -> None:
+    """More attempts were cut short than the bounds allow: the call still has its last one."""
+    there = world(a="fine")
+    carried = Carried(attempts=7, per_target={"a": 7}, lost="a", target="a")
+    assert ask(policy("a", bounds=Bounds(attempts_max=3)), there, Notes(carried=carried)).value == "fine"
+
+
 def test_the_rest_of_a_wait_is_waited_for() -> None:
     """Never sooner than the far side asked."""
     there = world(a="fine")

@@ -65,8 +65,10 @@ def make(seed: int) -> Workflow:
         made.has_child = True
         made.steps.append("flow: {type: workflow, config: child.yaml}")
         made.effects["inner"], made.counted["inner"] = MUTATES, "post/inner"
+    names = ", ".join(line.partition(":")[0] for line in made.steps)
+    content = "content: \"return memory.get('n') || 0\""
     made.steps.append(
-        "last: {type: script, depends_on: [s0, s1, s2], content: \"return memory.get('n') || 0\"}"
+        f'last: {{type: script, if: "always()", depends_on: [{names}], fanout: reduce, {content}}}'
     )
     return made
 

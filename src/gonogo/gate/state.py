@@ -152,11 +152,14 @@ def _carry(state: State, carried: Carried) -> None:
 
 
 def _give_back(state: State, lost: str) -> None:
-    """A crash alone fails no call: where the attempt it cut short was the last one, it is made again."""
+    """A crash alone fails no call: where the attempt it cut short was the last one, it is made again.
+
+    Crash after crash may have cut it short, so that more were made than the bounds allow.
+    """
     bounds, made = state.policy.bounds, state.per_target.get(lost, 0)
     if state.number >= bounds.attempts_max or made >= bounds.attempts_per_target:
-        state.number -= 1
-        state.per_target[lost] = max(0, made - 1)
+        state.number = max(0, min(state.number, bounds.attempts_max) - 1)
+        state.per_target[lost] = max(0, min(made, bounds.attempts_per_target) - 1)
 
 
 def _order(policy: Policy, first: int) -> tuple[int, ...]:
