@@ -10,7 +10,9 @@ from tests.core.test_fault_events import told
 from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
+from gonogo.core.compensation import is_due
 from gonogo.core.plan import Budget, Plan, Retry
+from gonogo.core.state import Undoable
 
 
 def booking(*more: object, last: dict | None = None, **keys: object) -> Plan:
@@ -360,3 +362,33 @@ def test_semantics_5_nothing_is_undone_after_a_second_cancel(ends: tuple[str, ..
     script = Script(booking(compensate_on=ends), calls={"last": Never()})
     script.tell(e.CancelAsked(by="me"), e.CancelAsked(by="me"))
     assert script.started == ["book", "pay", "last"]
+
+
+def test_semantics_20_nothing_else_is_due_while_something_is_undone() -> None:
+    """Semantics 20: one after the other, whoever asks meanwhile."""
+    state = Script(booking(), calls={"book": LOGICAL}).state
+    first, second = Undoable("book", "", 1, None, None), Undoable("pay", "", 1, None, None)
+    state.undoable = [first]
+    assert is_due(state)
+    state.undoing = second
+    assert not is_due(state)
+
+
+@pytest.mark.parametrize("ends", [("no_go", "halted", "cancelled"), ("no_go",), ("cancelled",)])
+@pytest.mark.parametrize(
+    ("stopping", "why"),
+    [
+        (None, "no_go"),
+        ("halted", "halted"),
+        ("budget", "no_go"),
+        ("cancelled", "cancelled"),
+        ("cancelled_hard", None),
+    ],
+)
+def test_semantics_20_what_is_undone_depends_on_how_the_run_ends(
+    stopping: str | None, why: str | None, ends: tuple[str, ...]
+) -> None:
+    """Semantics 20: a run that was cancelled twice undoes nothing, whatever the workflow says."""
+    state = Script(booking(compensate_on=ends), calls={"book": LOGICAL}).state
+    state.undoable, state.stopping = [Undoable("book", "", 1, None, None)], stopping
+    assert is_due(state) is (why in ends)

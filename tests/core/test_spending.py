@@ -87,6 +87,12 @@ def test_a_run_that_has_made_its_calls_starts_nothing_new() -> None:
     assert (script.node("c").reason, script.verdict) == ("budget", "NO-GO")
 
 
+def test_a_step_that_waits_for_a_slot_while_calls_are_left_stops_nothing() -> None:
+    """Semantics 23: it isn't the budget that it waits for."""
+    script = Script(plan(step("a"), step("b"), budget=Budget(calls=3), max_parallelism=1))
+    assert (script.started, script.state.stopping, script.verdict) == (["a", "b"], None, "GO")
+
+
 def test_a_budget_of_calls_holds_with_many_slots() -> None:
     """Calls that would start together are counted one by one."""
     script = Script(plan(*(step(f"s{n}") for n in range(6)), max_parallelism=6, budget=Budget(calls=4)))
@@ -201,6 +207,14 @@ def test_a_breach_of_time_says_how_much() -> None:
     assert script.state.run_issues == [breach("time", text)]
     assert refusals(script) == [("", "", "", "budget.time_s", 5.0, 5.0)]
     assert script.state.spent.time_s == 5.0
+
+
+def test_nobody_has_stopped_a_run_whose_time_is_up() -> None:
+    """Semantics 23: no step is named where none met the limit; where one did, it is."""
+    script = Script(spending(Budget(time_s=5.0)), calls={"b": Never()})
+    assert [one.step for one in script.decided(d.Stopping)] == [None]
+    script = Script(spending(Budget(tokens=10)), calls={"a": Returns(meta={"usage": {"tokens": 20}})})
+    assert [one.step for one in script.decided(d.Stopping)] == ["a"]
 
 
 def test_a_breach_of_calls_says_how_many() -> None:

@@ -163,6 +163,18 @@ def test_semantics_5_a_budget_of_time_does_not_lengthen_the_cleanup() -> None:
     assert script.state.timers == {}
 
 
+def test_semantics_23_an_alarm_that_goes_off_during_the_cleanup_ends_the_count_of_time() -> None:
+    """Semantics 23: the time that was to be had is spent then, not when the cleanup is over."""
+    script = cancelled_in_cleanup(
+        step("tidy", "b", always=True), calls={"tidy": Never()}, budget=Budget(time_s=5.0)
+    )
+    cleared = [
+        event.at for event, taken in script.records for one in taken if isinstance(one, d.TimerCleared)
+    ]
+    assert 5.0 in cleared
+    assert script.state.spent.time_s == 5.0
+
+
 def test_semantics_5_what_always_runs_has_its_on_init() -> None:
     """Semantics 5, C.10 R8: cleanup that needs something first gets it, until a second cancel."""
     cleanup = step("tidy", "w", always=True, on_init=["token"])

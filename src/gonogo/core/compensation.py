@@ -41,7 +41,7 @@ def _begin(turn: Turn, done: Undoable) -> None:
     """Undoing has a reserve of its own: neither the run's time nor the grace for its cleanup ends it."""
     stopping.forget_cleanup(turn)
     spending.disarm(turn)
-    undoer = turn.graph.steps[done.step].compensate or ""
+    undoer = _undoer(turn, done)
     output = None if done.output is UNSET else done.output
     arguments = {"step": done.step, "scope": done.scope, "output": output, "inputs": done.inputs}
     members = ((undoer, done.scope),)
@@ -61,9 +61,13 @@ def _begin(turn: Turn, done: Undoable) -> None:
     turn.routed.extend(members)
 
 
+def _undoer(turn: Turn, done: Undoable) -> str:
+    return turn.graph.steps[done.step].compensate or ""
+
+
 def _note_end(turn: Turn, done: Undoable) -> None:
     """What became of an undoing. One that was cancelled isn't over: a resume goes on with it, unless it came before."""
-    undoer = turn.graph.steps[done.step].compensate or ""
+    undoer = _undoer(turn, done)
     outcome = turn.state.existing(undoer, done.scope).outcome or "skipped"
     if outcome == "cancelled" and stopping.is_cancelled(turn.state):
         return

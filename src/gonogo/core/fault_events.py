@@ -68,7 +68,7 @@ def isolation(state: State, node: Node) -> dict[str, Any]:
         kept["item"] = node.scope
     if part.guards:
         acting = [name for name in graph.behind(node.step) if blocks(graph, node.step, graph.parts[name])]
-    if node.outcome == "failed" and graph.dependents[node.step]:
+    if node.outcome == "failed":
         told = {*acting, *_remedies(part.step)}
         gated = [other for other in graph.dependents[node.step] if _needs(state, other, node.step)]
         kept.update(_named("gated", [name for name in gated if name not in told]))

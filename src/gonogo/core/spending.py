@@ -43,8 +43,8 @@ def out_of_time(turn: Turn) -> None:
     if stopping.is_cancelled(turn.state):
         disarm(turn)
         return
-    budget = turn.graph.plan.budget
-    breach(turn, "", "", "time_s", budget.time_s or 0.0, budget.time_s or 0.0)
+    allowed = turn.graph.plan.budget.time_s or 0.0
+    breach(turn, "", "", "time_s", allowed, allowed)
 
 
 def out_of_calls(turn: Turn) -> bool:
