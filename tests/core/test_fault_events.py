@@ -9,7 +9,9 @@ from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, st
 
 from gonogo.core import decisions as d
 from gonogo.core import events as e
+from gonogo.core.fault_events import FOLLOW
 from gonogo.core.plan import Retry
+from gonogo.core.state import OpenFault, State
 
 ENDS = ("recovery.succeeded", "recovery.failed")
 
@@ -336,3 +338,57 @@ def test_G_16_on_finish_of_a_failed_list_is_no_attempt() -> None:
     )
     assert script.started == ["list", "mend", "sum"]
     assert details(script, "recovery.attempted") == [{"action": "run", "step": "mend"}]
+
+
+# --- what one decision means
+
+
+def with_a_fault(*place: str) -> State:
+    """A run in which a fault is open in one place."""
+    state = Script(plan(step("a"), step("b"))).state
+    state.open_faults[place[0], place[1]] = OpenFault(1, LOGICAL, 1)
+    return state
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        d.Ended("a", "", "passed", rest="settled"),
+        d.Settled("a", ""),
+        d.Skipped("a", "", "if_condition", rest="settled"),
+        d.Retrying("a", "", 1, 0.0, 1, 0.0),
+        d.Routed("a", "", "on_fail", "run", "b", "", 1, ()),
+        d.Routed("a", "", "on_fail", "goto", "b", "", 1, ()),
+        d.Routed("a", "", "on_fail", "escalate", "b", "", 1, ()),
+    ],
+    ids=lambda decision: f"{type(decision).__name__}-{getattr(decision, 'action', '')}",
+)
+def test_G_16_nothing_is_told_of_a_place_whose_fault_is_not_open(decision: d.AnyDecision) -> None:
+    """G16: though one is open elsewhere, and this decision would be about it if it were here."""
+    state = with_a_fault("b", "")
+    assert FOLLOW[type(decision)](state, decision) == ()
+
+
+@pytest.mark.parametrize(
+    ("rest", "events"), [("settled", ["recovery.failed"]), ("complete", []), ("open", [])]
+)
+def test_G_16_a_skip_that_may_change_ends_no_fault(rest: str, events: list[str]) -> None:
+    """G16: a list around the item may yet have it run."""
+    state = with_a_fault("a", "")
+    told = FOLLOW[d.Skipped](state, d.Skipped("a", "", "if_condition", rest=rest))
+    assert [one.event for one in told] == events
+
+
+@pytest.mark.parametrize(
+    ("trigger", "action", "events"),
+    [("on_fail", "run", ["recovery.attempted"]), ("on_fail", "goto", ["recovery.attempted"]),
+     ("on_fail", "escalate", ["recovery.failed", "escalated"]), ("on_finish", "run", []), ("on_success", "goto", []),
+     ("on_init", "init", []), ("compensate", "compensate", []), ("passed", "lift", []), ("remind", "remind", [])],
+)  # fmt: skip
+def test_G_16_only_what_a_failure_makes_run_is_an_attempt_to_recover(
+    trigger: str, action: str, events: list[str]
+) -> None:
+    """G16: other blocks speak of other things."""
+    state = with_a_fault("a", "")
+    told = FOLLOW[d.Routed](state, d.Routed("a", "", trigger, action, "b", "", 1, ()))
+    assert [one.event for one in told] == events

@@ -116,7 +116,7 @@ def _retrying(state: State, decision: d.Retrying) -> tuple[d.FaultEvent, ...]:
 def _routed(state: State, decision: d.Routed) -> tuple[d.FaultEvent, ...]:
     if decision.action == "escalate":
         return _escalated(state, decision)
-    if decision.trigger != "on_fail" or decision.action not in ("run", "goto"):
+    if decision.trigger != "on_fail":
         return ()
     detail = {"action": decision.action, "step": decision.target}
     return _attempted(state, (decision.step, decision.scope), detail)
