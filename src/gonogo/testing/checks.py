@@ -146,7 +146,7 @@ class Watch:
             self.calls[decision.call] = key
             self.steps[decision.call] = decision.step
             self.executions[decision.step, decision.scope] = decision.execution
-        elif isinstance(decision, d.Given):
+        elif isinstance(decision, d.Given | d.Initialising):
             self.executions[decision.step, decision.scope] = decision.execution
         elif isinstance(decision, d.Rerun):
             self.counted_from = dict(self.executions)
