@@ -14,7 +14,7 @@ import pytest
 import gonogo
 from gonogo import app
 from gonogo.errors import ConfigError, JournalError, RunLocked, UsageError
-from gonogo.journal.memory import MemoryRuns
+from gonogo.journal.memory import MemoryInbox, MemoryRuns
 from gonogo.provider import Call, Context, Done, Outcome, Provider
 from gonogo.providers.noop import Config
 
@@ -178,6 +178,18 @@ def test_a_program_wakes_the_runs_whose_timers_fell_due(monkeypatch: pytest.Monk
     [woken] = gonogo.resume_due(runs=runs)
     assert (woken.run_id, woken.verdict, woken.output("a")["text"]) == (held.run_id, "GO", "no")
     assert gonogo.resume_due(runs=runs) == []
+
+
+def test_an_answer_that_ended_the_run_isnt_said_to_have_come_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The journal has an answer a moment before the inbox forgets it."""
+    monkeypatch.setattr(MemoryInbox, "done", lambda inbox, request_id: None)
+    runs = MemoryRuns()
+    held = gonogo.loads('version: "1.0"\nsteps:\n  a: {type: human-input, prompt: "?"}\n').run(runs=runs)
+    gone_on = gonogo.answer(held.run_id, "a", "yes", runs=runs)
+    assert gone_on is not None
+    assert gone_on.verdict == "GO"
 
 
 def test_an_item_is_answered_by_its_place() -> None:

@@ -9,6 +9,7 @@ from gonogo.core.decisions import NotTaken
 from gonogo.core.events import AnswerGiven
 from gonogo.core.state import State
 from gonogo.errors import UsageError
+from gonogo.hosts.loop import requests_in
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Runs
 
@@ -25,10 +26,12 @@ async def heard(runs: Runs, run_id: str, request_id: str) -> None:
     """
     inbox = runs.inbox(run_id)
     for _ in range(round(HEARD_S / LOOK_S)):
-        if all(one.request != request_id for one in inbox.take()):
+        waits = any(one.request == request_id for one in inbox.take())
+        records = list(runs.records(run_id))
+        if not waits or request_id in requests_in(records):  # the journal has it before the inbox forgets it
             _refuse_untaken(runs, run_id, request_id)
             return
-        state = state_of(runs.records(run_id))
+        state = state_of(records)
         if state.finished is not None and not state.finished.parked:
             inbox.done(request_id)
             raise UsageError(
