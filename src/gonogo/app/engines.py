@@ -158,7 +158,10 @@ def serve(
 
     Raises EngineError, JournalError, UsageError.
     """
-    asyncio.run(_serve(carrier, options, limits, ready))
+    from gonogo.hosts.warden import watched
+
+    with watched():  # commands of a worker that is killed end with it, before another performs them again
+        asyncio.run(_serve(carrier, options, limits, ready))
 
 
 async def _serve(carrier: Carrier, options: Options, limits: Limits, ready: Callable[[str], None]) -> None:
