@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 from msgspec import structs
-from tests.core.script import LOGICAL, Returns, Script, block, error, plan, step
+from tests.core.script import LOGICAL, Never, Returns, Script, block, error, plan, step
 
+from gonogo.core import commands as c
 from gonogo.core import decisions as d
+from gonogo.core import events as e
+from gonogo.core.contracts import conclude
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Step
+from gonogo.core.turn import Turn
 from gonogo.expressions.analyse import Reading
 
 
@@ -264,6 +268,16 @@ def test_C_7_R6_the_global_fail_if_is_an_issue_of_the_run() -> None:
     assert script.state.breaches == [("a", "")]
 
 
+def test_C_7_R6_what_else_was_found_is_none_of_the_global_fail_if() -> None:
+    """C.7 R6: while it is false the run is GO, with a mild finding and a guarantee that holds beside it."""
+    mild = [{"name": "c", "when": "x", "severity": "warning"}]
+    script = Script(
+        plan(step("a", guarantee=["fine"], conditions=mild), fail_if="bad"), answers={"bad": False}
+    )
+    assert script.rules("a") == ["a_c"]
+    assert (script.state.run_issues, script.state.breaches, script.verdict) == ([], [], "GO")
+
+
 @pytest.mark.parametrize("severity", ["info", "warning"])
 def test_C_6_a_mild_condition_is_reported_with_its_severity(severity: str) -> None:
     """C.6, D.1: with its own message, else its expression."""
@@ -406,3 +420,43 @@ def test_on_fail_speaks_for_a_tolerated_failure_too(tolerant: bool, outcome: str
         calls={"a": LOGICAL},
     )
     assert (script.outcome("a"), script.started) == (outcome, ["a", "fix"])
+
+
+def test_C_6_only_a_list_must_give_something() -> None:
+    """C.6: any other step may be silent, with issues beside it."""
+    told = Issue("hint", "look here", severity="warning")
+    script = one(result=Returns(issues=(told,)))
+    assert (script.rules("a"), script.outcome("a")) == (["a/hint"], "passed")
+
+
+def test_C_6_a_list_that_failed_need_not_say_that_it_gave_nothing() -> None:
+    """C.6: why it failed is what counts."""
+    script = Script(plan(step("a", for_each=True)), calls={"a": Never()})
+    script.tell(e.CallFailed(call=1, fault=LOGICAL, issues=(Issue("hint", "look here"),)))
+    assert script.rules("a") == ["a/hint", LOGICAL.rule_id]
+
+
+def test_law_4_answers_that_do_not_fit_the_questions_are_refused() -> None:
+    """Law 4: none is taken for an answer to another question."""
+    script = one(guarantee=["fine"], result=Never())
+    asks = (c.Ask("a", "", "guarantee", 0),)
+    with pytest.raises(ValueError, match="shorter"):
+        conclude(Turn(script.state), script.node("a"), asks, ())
+
+
+def test_semantics_4_a_call_that_was_cancelled_is_not_mended() -> None:
+    """Semantics 4: nothing went wrong with it, though the run goes on."""
+    gone = Fault("call.cancelled", "cancelled", "call/cancelled", "somebody stopped it")
+    script = Script(
+        plan(step("a", on_fail=block(run=["mend"])), step("mend", start="routed")), calls={"a": gone}
+    )
+    assert (script.started, script.outcome("a")) == (["a"], "cancelled")
+
+
+@pytest.mark.parametrize("keys", [{"if_": "x"}, {"assume": ["x"]}])
+def test_B_6_a_precondition_that_errors_is_an_error(keys: dict[str, Any]) -> None:
+    """B.6: the step doesn't run, and the reason isn't a mere warning."""
+    script = one({"x": error()}, **keys)
+    assert [(issue.rule_id, issue.severity) for issue in script.node("a").issues] == [
+        ("expression/error", "error")
+    ]

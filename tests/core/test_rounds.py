@@ -97,7 +97,7 @@ def finished(*, on_finish: dict[str, Any], ready: Any, **more: Any) -> Script:
             **more,
         ),
         calls={"list": [0]},
-        answers={"ready": ready, "again": once(True, False)},
+        answers={"ready": ready, "again": once(True, False), "no": False},
     )
 
 
@@ -130,8 +130,8 @@ def test_C_14_R3_only_on_finish_has_steps_judged_again() -> None:
     )
     nothing = finished(on_finish=block(when=[("no", "mend")]), ready=False)
     ready = finished(on_finish=block(run=["mend"]), ready=True)
-    assert judged_again(other) == judged_again(ready) == []
-    assert "report" not in nothing.started
+    assert judged_again(other) == judged_again(ready) == judged_again(nothing) == []
+    assert other.decided(d.Remediating) == []
 
 
 def test_C_14_R2_an_on_finish_that_goes_elsewhere_judges_nothing_again() -> None:
@@ -139,6 +139,9 @@ def test_C_14_R2_an_on_finish_that_goes_elsewhere_judges_nothing_again() -> None
     script = finished(on_finish=block(run=["mend"], when=[("again", "list")]), ready=False)
     assert script.started.count("list") == 2
     assert len(judged_again(script)) == 1
+    script = finished(on_finish=block(run=["mend"], when=[("again", "mend")]), ready=False)
+    assert script.started.count("mend") == 2
+    assert judged_again(script) == []
 
 
 # --- small print of routes

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
-from tests.core.script import LOGICAL, Parks, Returns, Script, error, plan, step
+from tests.core.script import LOGICAL, Draft, Parks, Returns, Script, block, error, plan, step
 
 from gonogo.core import decisions as d
 from gonogo.core.contracts import NOT_APPLICABLE
@@ -13,14 +15,14 @@ from gonogo.core.plan import Plan
 WITHHELD = Returns({"safe_mode": True}, effect="none")
 
 
-def careful(**keys: object) -> Plan:
+def careful(more: Sequence[Draft] = (), **keys: object) -> Plan:
     """A step that changes the world, checked in every way, and one behind it that reads."""
     checks = {
         "guarantee": ["holds"],
         "fail_if": "bad",
         "conditions": [{"name": "worse", "when": "worse", "severity": "error"}],
     }
-    return plan(step("act", effects="mutates", **checks, **keys), step("read", "act"))
+    return plan(step("act", effects="mutates", **checks, **keys), step("read", "act"), *more)
 
 
 def test_G_21_what_was_withheld_passes_and_no_check_of_it_applies() -> None:
@@ -74,3 +76,13 @@ def test_G_21_a_step_that_asks_a_person_is_judged_by_its_effects() -> None:
     )
     script.tell(AnswerGiven(step="ask", text="yes", by="me"))
     assert script.outcome("ask") == "failed"
+
+
+def test_G_21_what_was_withheld_goes_on_as_what_has_passed() -> None:
+    """G21: its block shows where the run would go."""
+    script = Script(
+        careful(on_success=block(run=["tell"]), more=[step("tell", start="routed")]),
+        calls={"act": WITHHELD},
+        safe_mode=True,
+    )
+    assert script.started == ["act", "read", "tell"]
