@@ -64,11 +64,55 @@ def test_one_no_is_a_no_whatever_was_said_before() -> None:
     assert (script.node("ask").output["text"], script.outcome("ask")) == ("no", "passed")
 
 
-@pytest.mark.parametrize("again", ["ana", "ANA", " ana "])
+@pytest.mark.parametrize(
+    "again",
+    [
+        "ana",
+        "ANA",
+        " ana ",
+        "a\u200bna",
+        "\u202eana",
+        "ana\ufe0f",
+        "ana\U000e0101",
+        "a\u180bna",
+        "ａｎａ",
+        "a\nna",
+        "\ufeffana",
+    ],
+)
 def test_the_same_approver_counts_once(again: str) -> None:
     """However the name is written."""
     script = asking(Hold(quorum=2)).tell(said("yes", "ana"), said("yes", again))
     assert (script.verdict, untaken(script)) == ("HOLD", ["counted"])
+
+
+@pytest.mark.parametrize(
+    ("name", "again"), [("Jos\u00e9", "jose\u0301"), ("straße", "STRASSE"), ("ﬁona", "fiona"), ("ǅ", "ǆ")]
+)
+def test_a_name_is_the_same_however_unicode_writes_it(name: str, again: str) -> None:
+    """Composed or not, with ligatures or without."""
+    script = asking(Hold(quorum=2)).tell(said("yes", name), said("yes", again))
+    assert (script.verdict, untaken(script)) == ("HOLD", ["counted"])
+
+
+@pytest.mark.parametrize("by", ["", " ", "\u200b", "\u2066\u2069", "a" * 201])
+def test_what_is_no_name_gives_no_vote(by: str) -> None:
+    """Nothing that can be seen, or more than anybody is called."""
+    script = asking(Hold(quorum=1)).tell(said("yes", by))
+    assert (script.verdict, untaken(script)) == ("HOLD", ["unnamed"])
+
+
+def test_no_other_sign_becomes_one_of_a_pattern() -> None:
+    """Unicode has stars and question marks that normalising would make plain ones."""
+    wild = [sign for sign in map(chr, range(0x110000)) if set(approvals.same(sign)) & set("*?")]
+    assert wild == ["*", "?"]
+    assert not approvals.is_listed(("＊",), "ana")
+
+
+@given(st.text(max_size=20))
+def test_a_name_as_it_is_compared_is_compared_as_it_is(name: str) -> None:
+    """Once is enough."""
+    assert approvals.same(approvals.same(name)) == approvals.same(name)
 
 
 def test_whoever_said_yes_cannot_say_no_any_more() -> None:

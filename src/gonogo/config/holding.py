@@ -12,7 +12,7 @@ from gonogo.config.collect import Collector, shown
 from gonogo.config.drafts import Draft
 from gonogo.config.order import Order
 from gonogo.config.templates import is_template
-from gonogo.core.approvals import WORDS
+from gonogo.core.approvals import WORDS, same
 from gonogo.core.plan import Handover, Hold, Reminder, Step
 
 ASKS = "human-input"
@@ -104,7 +104,7 @@ def _check_quorum(draft: Draft, hold: Hold, notes: Collector) -> None:
         message = "escalate makes the quorum smaller, and there is no larger one"
         advice = "add a larger quorum: to the step, or remove it"
         notes.error("hold.quorum", message, (*draft.path, "escalate", "quorum"), advice)
-    names = {name.strip().casefold() for name in (*hold.approvers, *(later.approvers if later else ()))}
+    names = {same(name) for name in (*hold.approvers, *(later.approvers if later else ()))}
     open_ended = not hold.approvers or any(sign in name for name in names for sign in "*?")
     if hold.quorum is not None and not open_ended and hold.quorum > len(names):
         message = f"the quorum is {hold.quorum}, but only {len(names)} may answer"

@@ -1,11 +1,13 @@
 """Who may answer a wait for people, and when enough have: pure questions about a hold, for the core and for readers.
 
 A name is what the answer says of its giver; that it is true is the business of whoever takes answers in. Names are
-compared without regard to case and to spaces around them, so that nobody counts twice by writing a name differently.
+compared without regard to case, to spaces around them, to what can't be seen and to how Unicode writes a letter, so
+that nobody counts twice by writing a name differently. Letters of other alphabets that look alike stay different.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,7 +25,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "answered": "it was answered already",
         "timeout": "its time for an answer was over",
         "nothing": "it waits for nothing",
-        "unnamed": "it needs the name of who answers",
+        "unnamed": "it needs the name of who answers, of 200 characters at most",
         "not_listed": "its giver is not among the approvers",
         "counted": "its giver has answered already",
         "words": "it takes other words",
@@ -32,6 +34,17 @@ REASONS: Mapping[str, str] = MappingProxyType(
 """Why an answer was not taken."""
 
 PROMPT_MAX = 200
+NAME_MAX = 200
+"""Characters of a name that counts: looking whether a pattern fits takes the product of the lengths."""
+_UNSEEN = ("Cc", "Cf")
+"""Unicode's categories of what has no looks of its own: controls, joiners, marks of direction."""
+_BLANK = (
+    ("\u034f", "\u034f"), ("\u115f", "\u1160"), ("\u17b4", "\u17b5"), ("\u180b", "\u180f"), ("\ufe00", "\ufe0f"),
+    ("\U000e0100", "\U000e01ef"),
+)  # fmt: skip
+"""Letters and marks that show nothing either (Unicode's Default_Ignorable_Code_Point): fillers, variation selectors."""
+_LIKE_SIGNS = str.maketrans(dict.fromkeys("＊﹡？﹖︖⁇⁈⁉", "\N{REPLACEMENT CHARACTER}"))
+"""What normalising would make a `*` or `?` of, which would then stand for other signs."""
 
 
 class Count(NamedTuple):
@@ -50,7 +63,7 @@ class Count(NamedTuple):
 def refusal(hold: Held, by: str, text: str) -> str | None:
     """Why an answer to a hold isn't taken, as a key of REASONS; None when it is."""
     personal = bool(hold.approvers) or hold.quorum is not None
-    if personal and not same(by):
+    if personal and not 0 < len(same(by)) <= NAME_MAX:
         return "unnamed"
     if hold.approvers and not is_listed(hold.approvers, by):
         return "not_listed"
@@ -96,8 +109,16 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def same(name: str) -> str:
-    """A name as it is compared."""
-    return name.strip().casefold()
+    """A name as it is compared (Unicode's compatibility caseless match, D146, without what can't be seen)."""
+    if name.isascii() and name.isprintable():
+        return name.strip().lower()
+    plain = unicodedata.normalize("NFKC", name.translate(_LIKE_SIGNS)).casefold()
+    seen = "".join(sign for sign in plain if not _is_unseen(sign))
+    return unicodedata.normalize("NFKC", seen).strip()
+
+
+def _is_unseen(sign: str) -> bool:
+    return unicodedata.category(sign) in _UNSEEN or any(first <= sign <= last for first, last in _BLANK)
 
 
 def word(text: str) -> str:
