@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gonogo.core.plan import Plan
     from gonogo.core.state import State
     from gonogo.engines.base import Engine, EngineWorker
+    from gonogo.engines.dbos.engine import DbosEngine
     from gonogo.journal.sharing import SharedRuns
 
 __all__ = [
@@ -79,10 +80,19 @@ def submit_run(plan: Plan, start: Start, options: Options, carrier: Carrier) -> 
     engine = engine_for(carrier, options)
     try:
         shared(options).submit(event)
-        engine.submit(event.run_id)
+        _handed(engine, event.run_id)
     finally:
         engine.close()
     return event.run_id
+
+
+def _handed(engine: Engine, run_id: str) -> None:
+    """The store has the run by now, so it can be handed over later."""
+    try:
+        engine.submit(run_id)
+    except EngineError as problem:
+        again = f"run {run_id} is kept: 'gonogo resume {run_id}' hands it over again"
+        raise EngineError(problem.message, advice=f"{problem.advice}; {again}") from None
 
 
 def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = False) -> None:
@@ -146,9 +156,18 @@ def engine_for(carrier: Carrier, options: Options) -> Engine:
             return TemporalEngine(_address(carrier), carrier.queue)
         from gonogo.engines.dbos.engine import DbosEngine
 
-        return DbosEngine(_store_url(options))
+        return _prepared(DbosEngine(_store_url(options)))
     except ImportError as problem:
         raise _missing(carrier.name, problem) from problem
+
+
+def _prepared(engine: DbosEngine) -> DbosEngine:
+    try:
+        engine.check_prepared()
+    except EngineError:
+        engine.close()
+        raise
+    return engine
 
 
 def serve(

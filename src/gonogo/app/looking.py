@@ -151,6 +151,7 @@ def _as_listed(told: Told) -> Summary:
         waits=told.waits,
         wake_at=told.zero_at + told.wake_s if told.wake_s is not None else None,
         zero_at=told.zero_at,
+        queued=told.status == "queued",
     )
 
 

@@ -36,7 +36,7 @@ def carried_on(session: Session, runs_dir: Place, run_id: str) -> int | None:
     Raises EngineError, Interrupted.
     """
     from gonogo.app import Options
-    from gonogo.app.engines import carrier_of, hand_on, start_of
+    from gonogo.app.engines import carrier_of, hand_on, has_started, start_of
     from gonogo.app.options import runs_in
 
     place = Options(runs=runs_dir)
@@ -44,7 +44,7 @@ def carried_on(session: Session, runs_dir: Place, run_id: str) -> int | None:
     carrier = carrier_of(start_of(runs, run_id))
     if carrier is None:
         return None
-    known = sum(1 for _ in runs.records(run_id)) - 1
+    known = sum(1 for _ in runs.records(run_id)) - 1 if has_started(runs, run_id) else -1
     hand_on(run_id, carrier, place, reopens=True)
     session.output.say(f"run {run_id} is with {carrier.name}")
     return followed(session, runs_dir, run_id, known=known)

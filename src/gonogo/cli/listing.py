@@ -31,6 +31,7 @@ def as_json(one: Summary, *, due: bool = False) -> dict[str, Any]:
         "waiting": [_question(one, wait) for wait in one.waits],
         "wake_at": _utc(one.wake_at) if one.wake_at is not None else None,
         "due": due,
+        "queued": one.queued,
     }
 
 
@@ -74,7 +75,7 @@ def _row(one: Summary, style: Style, due: bool) -> list[str]:
         start = f"{style.symbol('failed')} {style.paint(one.run_id, 'bold')}"
         return beside(start, 2 + len(one.run_id), f"can't be read: {plain(one.problem)}", "red", style)
     symbol, colour = _LOOKS.get(one.verdict or "", ("running", "cyan"))
-    verdict = style.paint(f"{one.verdict or 'no end':6}", colour)
+    verdict = style.paint(f"{one.verdict or ('queued' if one.queued else 'no end'):6}", colour)
     start = f"{style.symbol(symbol)} {verdict}  {style.paint(one.run_id, 'bold')}"
     parts = [
         _local(one.started_at),

@@ -14,6 +14,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+WIRE = "1"
+"""What workers and those who hand work over must agree on: journal, tickets, names. Workers take work of their own
+version only.
+"""
 TAKEOVERS_MAX = 5
 """Work that lost so many workers is set aside: more likely it ends them than that they happened to end."""
 TAKEOVER_S = 5.0

@@ -21,7 +21,7 @@ from gonogo.journal.codec import LineDamaged, NewerFormat, check_format, decode_
 from gonogo.journal.jsonl import JOURNAL, LOCK, JsonlRuns
 from gonogo.journal.records import Record
 
-__all__ = ["Summary", "finished_in", "summaries", "summary"]
+__all__ = ["Summary", "finished_in", "queued", "summaries", "summary"]
 
 _CHUNK_BYTES = 8192
 
@@ -29,8 +29,8 @@ _CHUNK_BYTES = 8192
 class Summary(Struct, frozen=True):
     """A run in one line. Times are Unix time in milliseconds.
 
-    `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it) or unreadable (`note`
-    says why).
+    `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it), queued (submitted, and nobody
+    has begun with it) or unreadable (`note` says why).
     `last_at_ms` is when the last record was made, `ended_at_ms` the same, but None while the run is running. Of a run
     on HOLD `waits` are its questions, `wake_s` is when its next timer is due, on its clock, whose zero was at `zero_at`
     (Unix time in seconds).
@@ -103,6 +103,20 @@ def summary(runs: JsonlRuns, run_id: str) -> Summary:
         waits=end.waits if end is not None else (),
         wake_s=end.wake_s if end is not None else None,
         zero_at=last.at - last.event.at,
+    )
+
+
+def queued(run_id: str, event: bytes) -> Summary:
+    """A run that nobody has begun with, from the event that will start it."""
+    start = msgspec.json.decode(event, type=_Start)
+    return Summary(
+        run_id,
+        "queued",
+        start.plan.name,
+        _text(start.trigger, "name"),
+        start.started_at_ms,
+        start.started_at_ms,
+        parent=_text(start.parent, "run_id"),
     )
 
 

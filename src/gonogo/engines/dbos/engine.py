@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import sqlalchemy as sa
 from dbos import DBOSClient, EnqueueOptions
 from dbos._serialization import DBOSPortableJSON
-from sqlalchemy.exc import DBAPIError
 
 from gonogo.engines.base import Errand
 from gonogo.engines.dbos import names
+from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import sqlalchemy_url, without_password
 from gonogo.errors import EngineError
 
@@ -25,17 +25,28 @@ class DbosEngine:
     """The queues of one database."""
 
     def __init__(self, url: str) -> None:
-        """Raises EngineError when the database can't be reached, or no worker has ever prepared it."""
+        """Raises EngineError when the database can't be reached."""
         self._shown = without_password(url)
         with self._told("reached"):
             self._pool = sa.create_engine(
                 sqlalchemy_url(url), pool_size=4, max_overflow=0, pool_pre_ping=True
             )
+            self._pool.connect().close()  # before the library does, which prints what is wrong
             self._client = DBOSClient(
                 system_database_engine=self._pool,
                 dbos_system_schema=names.SCHEMA,
                 serializer=DBOSPortableJSON,
                 retry_connection_errors=False,
+            )
+
+    def check_prepared(self) -> None:
+        """Raises EngineError when no worker has ever been started there."""
+        with self._told("asked"), self._pool.connect() as connection:
+            found = connection.execute(sa.text(f"select to_regclass('{names.SCHEMA}.queues')")).scalar()
+        if found is None:
+            raise EngineError(
+                f"no worker has ever been started on {self._shown}, so there are no queues",
+                advice="start one, which prepares the database: gonogo worker --engine dbos",
             )
 
     def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
@@ -44,7 +55,7 @@ class DbosEngine:
             "workflow_name": names.SEGMENT,
             "queue_name": names.SEGMENTS,
             "workflow_id": f"{run_id}/segment-{secrets.token_hex(6)}",
-            "app_version": names.WIRE,
+            "app_version": names.VERSION,
             "serialization_type": _JSON,
         }
         if delay_s > 0:
@@ -66,16 +77,8 @@ class DbosEngine:
         self._client.destroy()
         self._pool.dispose()
 
-    @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except DBAPIError as problem:
-            reason = str(problem.orig).partition("\n")[0][:200]
-            raise EngineError(
-                f"the queues in {self._shown} can't be {what}: {reason}",
-                advice="start a worker there once ('gonogo worker --engine dbos'): it prepares the database",
-            ) from None
+    def _told(self, what: str) -> AbstractContextManager[None]:
+        return told(f"the queues in {self._shown} can't be {what}", "check that the database can be reached")
 
 
 _JSON: Any = DBOSPortableJSON.name()
@@ -86,6 +89,6 @@ def _call_options(errand: Errand) -> EnqueueOptions:
         "workflow_name": names.CALL,
         "queue_name": names.queue_of(errand.label),
         "workflow_id": names.call_id(errand.run_id, errand.call),
-        "app_version": names.WIRE,
+        "app_version": names.VERSION,
         "serialization_type": _JSON,
     }

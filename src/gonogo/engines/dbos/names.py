@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-WIRE = "gonogo-1"
+from gonogo.engines.base import WIRE
+
+VERSION = f"gonogo-{WIRE}"
 """DBOS' application version. Pinned: its default is a hash of source code, and any edit would strand parked runs."""
 SCHEMA = "gonogo_dbos"
 SEGMENT = "gonogo.segment"

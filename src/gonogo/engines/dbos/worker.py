@@ -18,10 +18,12 @@ from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.takeover import Lease, Watch, hand_back
-from gonogo.engines.urls import named, sqlalchemy_url
+from gonogo.engines.dbos.telling import told
+from gonogo.engines.urls import named, sqlalchemy_url, without_password
 
 POLL_S = 0.05
 """How often a queue is looked at."""
+_ADVICE = "check the store's address; its user must be allowed to create schemas and tables there"
 HANGS_S = 20.0
 """A loop that doesn't go round for so long hangs."""
 
@@ -30,11 +32,14 @@ class DbosWorker:
     """One worker process. `serve` once; DBOS keeps its state per process."""
 
     def __init__(self, url: str, worker: str | None = None) -> None:
+        """Raises EngineError when the database can't be reached, or refuses what a worker needs."""
         self.worker = worker or new_worker_id()
         self.url = named(url, self.worker)
         """For all connections of this worker: whoever takes over from it ends them by this name."""
-        self._lease = Lease(self.url, self.worker)
-        self._lease.acquire()
+        self._shown = without_password(url)
+        with told(f"the database {self._shown} can't be used by a worker", _ADVICE):
+            self._lease = Lease(self.url, self.worker)
+            self._lease.acquire()
         self._ticked_s = time.monotonic()
         DBOS(config=_config(self.url, self.worker))
         self._launched = False
@@ -50,7 +55,8 @@ class DbosWorker:
         _define(work, loop)
         queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
         DBOS.listen_queues([names.SEGMENTS, *queues])
-        await asyncio.to_thread(_launch, limits, queues)
+        with told(f"DBOS can't be set up in {self._shown}", _ADVICE):
+            await asyncio.to_thread(_launch, limits, queues)
         client = DBOSClient(
             system_database_url=sqlalchemy_url(self.url),
             dbos_system_schema=names.SCHEMA,
@@ -87,7 +93,7 @@ def _config(url: str, worker: str) -> Any:
         "system_database_url": sqlalchemy_url(url),
         "dbos_system_schema": names.SCHEMA,
         "executor_id": worker,
-        "application_version": names.WIRE,
+        "application_version": names.VERSION,
         "serializer": DBOSPortableJSON,
         "log_level": "WARNING",
     }
@@ -122,12 +128,13 @@ def _launch(limits: Limits, queues: list[str]) -> None:
         polling_interval_sec=POLL_S,
         on_conflict="always_update",
     )
+    everywhere = limits.calls_everywhere
     rate = None if limits.rate is None else {"limit": limits.rate[0], "period": limits.rate[1]}
     for queue in queues:
         DBOS.register_queue(
             queue,
-            worker_concurrency=limits.calls,
-            global_concurrency=limits.calls_everywhere,
+            worker_concurrency=limits.calls if everywhere is None else min(limits.calls, everywhere),
+            global_concurrency=everywhere,
             limiter=rate,  # type: ignore[arg-type]
             polling_interval_sec=POLL_S,
             on_conflict="always_update",

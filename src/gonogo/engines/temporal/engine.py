@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import threading
 from collections.abc import Coroutine, Sequence
 from datetime import timedelta
@@ -14,7 +15,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from gonogo.engines.base import Errand
+from gonogo.engines.base import WIRE, Errand
 from gonogo.engines.temporal.flows import CALLS, SEGMENT
 from gonogo.errors import EngineError
 
@@ -22,6 +23,8 @@ T = TypeVar("T")
 
 ANSWER_S = 15.0
 """Longest for one request to the server."""
+_SYSTEM_SAYS = re.compile(r'message: "([^"]{1,200})"')
+"""What the operating system said, within what the SDK makes of it."""
 TOGETHER_MAX = 50
 """Calls in one workflow: its history has three events for each."""
 
@@ -53,7 +56,7 @@ class TemporalEngine:
                     SEGMENT,
                     args=[run_id, reopens, delay_s],
                     id=run_id,
-                    task_queue=self._queue,
+                    task_queue=queue_of_segments(self._queue),
                     id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                     rpc_timeout=timedelta(seconds=ANSWER_S),
                     **start,
@@ -87,7 +90,7 @@ class TemporalEngine:
             CALLS,
             args=[run_id, calls, queue_of(self._queue, label)],
             id=f"{run_id}/calls-{calls[0]}-{digest}",
-            task_queue=self._queue,
+            task_queue=queue_of_segments(self._queue),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             run_timeout=timedelta(days=31),
             rpc_timeout=timedelta(seconds=ANSWER_S),
@@ -100,9 +103,11 @@ class TemporalEngine:
         except (RPCError, RuntimeError, OSError) as problem:
             if isinstance(problem, WorkflowAlreadyStartedError):
                 raise
-            raise self._unreachable(str(problem).partition("\n")[0][:200]) from None
+            raise self._unreachable(str(problem)) from None
 
-    def _unreachable(self, reason: str) -> EngineError:
+    def _unreachable(self, told: str) -> EngineError:
+        within = _SYSTEM_SAYS.search(told)
+        reason = within[1] if within else told.partition("\n")[0][:200]
         return EngineError(
             f"the Temporal server at {self._address} can't be used: {reason}",
             advice="check the address (--url host:port), and that the server runs",
@@ -116,6 +121,11 @@ def _together(errands: Sequence[Errand]) -> dict[tuple[str, str], list[int]]:
     return found
 
 
+def queue_of_segments(queue: str) -> str:
+    """The task queue of runs, for workers of this version."""
+    return f"{queue}-v{WIRE}"
+
+
 def queue_of(queue: str, label: str) -> str:
     """The task queue of calls for workers with this label; without one, for all of them."""
-    return f"{queue}-calls-{label}" if label else f"{queue}-calls"
+    return f"{queue_of_segments(queue)}-calls-{label}" if label else f"{queue_of_segments(queue)}-calls"

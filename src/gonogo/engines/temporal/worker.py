@@ -13,7 +13,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 from gonogo.engines.base import Limits, Stopping, Work
-from gonogo.engines.temporal.engine import TemporalEngine, queue_of
+from gonogo.engines.temporal.engine import TemporalEngine, queue_of, queue_of_segments
 from gonogo.engines.temporal.flows import ASIDE, CALL, SEGMENT, CallsFlow, SegmentFlow
 
 BEAT_S = 0.5
@@ -55,7 +55,7 @@ class TemporalWorker:
                 await stack.enter_async_context(calls)
             segments = Worker(
                 client,
-                task_queue=self._queue,
+                task_queue=queue_of_segments(self._queue),
                 workflows=[SegmentFlow, CallsFlow],
                 activities=[segment, aside],
                 max_concurrent_activities=limits.segments,

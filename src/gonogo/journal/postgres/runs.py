@@ -38,7 +38,7 @@ _SUBMIT = "insert into gonogo_runs as run (run_id, submitted) values (%s, %b) on
 _NEW = "nothing"
 _SAME = "update set submitted = excluded.submitted where run.next_seq is null and run.submitted = excluded.submitted"
 _SUMMARIES = """
-    select run_id, verdict, workflow, event, started_at_ms, last_at, next_seq - first_seq, parent
+    select run_id, verdict, workflow, event, started_at_ms, last_at, next_seq - first_seq, parent, submitted
     from gonogo_runs where run_id = any(%s)
 """
 
@@ -240,15 +240,20 @@ class PostgresRuns(SharedRuns):
     def _summaries(self, connection: Connection, ids: list[str]) -> list[Summary]:
         rows = {row[0]: row for row in connection.execute(_SUMMARIES, [ids]).fetchall()}
         held = held_keys(connection)
-        missing = (None, "", None, 0, 0.0, None, None)
+        missing = (None, "", None, 0, 0.0, None, None, None)
         return [
             _summary(*rows.get(run_id, (run_id, *missing)), held=key_of(run_id, self._link.schema) in held)
             for run_id in ids
         ]
 
     def _lines(self, run_id: str, first: int | None, due: int | None) -> Iterator[bytes]:
-        """Reading tells of a gap between rows; here is told of one at their end."""
+        """Reading tells of a gap between rows; here is told of one at their end, and of a run that is queued."""
         seq = first if first is not None else 0
+        if due is None and self.submitted(run_id) is not None:
+            raise JournalError(
+                f"run {run_id} is queued: no worker has begun with it",
+                advice="see that a worker of its engine runs: 'gonogo worker'",
+            )
         while rows := self._rows(run_id, seq):
             for number, line in rows:
                 if not line.endswith(b"\n"):
@@ -279,11 +284,14 @@ def _summary(
     last_at: float,
     records: int | None,
     parent: str | None,
+    submitted: bytes | None,
     *,
     held: bool,
 ) -> Summary:
-    from gonogo.journal.listing import Summary
+    from gonogo.journal.listing import Summary, queued
 
+    if not records and submitted is not None:
+        return queued(run_id, submitted)
     if not records:
         return Summary(run_id, "unreadable", note=f"run {run_id} holds no record: it ended before it began")
     status = verdict or ("running" if held else "interrupted")
