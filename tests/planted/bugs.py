@@ -45,7 +45,7 @@ BUGS = (
     Planted("gate_opens_on_any_entry", "dependencies.py", "            if found is None:\n                break\n", "            if found is None:\n                return None\n", (25,)),
     Planted("skip_cascade_lost", "dependencies.py", 'if node.reason == "forEach_empty":', 'if node.reason in ("forEach_empty", "dependency_failed"):', (25,)),
     Planted("or_group_waits_for_one_only", "dependencies.py", "        for edge in need.any_of:\n            node = resolve", "        for edge in need.any_of[:1]:\n            node = resolve", (45,)),
-    Planted("requested_member_not_rerun", "changes.py", "        node.requested = True\n        return\n", "        return\n", (830,)),
+    Planted("requested_member_not_rerun", "changes.py", "        node.requested = True\n        return\n", "        return\n", (964,)),
     Planted("hold_without_its_timer", "holds.py", "        turn.set_timer(held.timer, held.wake_s)\n", "        pass\n", (27, 50)),
     Planted("approver_counts_twice", "approvals.py", "if any(same(vote.by) == same(by) for vote in hold.votes):", "if False:", (114,)),
     Planted("quorum_off_by_one", "approvals.py", "self.approved >= self.quorum", "self.approved + 1 >= self.quorum", (114,)),
