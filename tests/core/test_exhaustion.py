@@ -278,3 +278,11 @@ def test_G_27_a_run_that_stops_tells_nobody(stopping: str | None, expected: str 
     node = script.node("a")
     node.trigger, script.state.stopping = "on_fail", stopping
     assert escalates(Turn(script.state), node) == expected
+
+
+def test_G_27_a_step_that_has_no_block_any_more_tells_nobody() -> None:
+    """G27: the workflow was changed while its block was at work."""
+    script = Script(plan(step("a")))
+    node = script.node("a")
+    node.trigger = "on_fail"
+    assert escalates(Turn(script.state), node) is None
