@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 from tests.servers.postgres import Server
@@ -134,6 +136,48 @@ def test_a_row_that_is_no_request_is_set_aside_once(written, ask: Ask, database:
     assert [one.request for one in inbox.take()] == [good]
 
 
+def test_what_is_too_large_for_a_request_is_not_even_read(written, ask: Ask, database: str) -> None:
+    """A row may be larger than the memory of who reads it."""
+    with psycopg.connect(database, autocommit=True) as other:
+        other.execute(
+            "insert into gonogo_inbox (run_id, token, request) "
+            "values ('r', 'x', convert_to(repeat('x', 64000000), 'utf8'))"
+        )
+    tracemalloc.start()
+    try:
+        assert written.inbox("r").take() == []
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("row", [b"{", b"[" * 100_000, b'{"type":"nothing"}', b'"\xff"'])
+def test_a_call_or_an_answer_that_is_none_is_told_as_damage(tables, database: str, row: bytes) -> None:
+    """Rows of calls are no more trusted than those of runs."""
+    assert tables.ids() == []
+    with psycopg.connect(database, autocommit=True) as other:
+        other.execute(
+            "insert into gonogo_tickets (run_id, call, seq, command, label) values ('r', 1, 0, %s, '')", [row]
+        )
+        other.execute("insert into gonogo_answers (run_id, call, event) values ('r', 1, %s)", [row])
+    with pytest.raises(JournalError, match="call 1 of run r in .* can't be read"):
+        tables.pool.claim("r", 1, "w")
+    with pytest.raises(JournalError, match="answer 1 to run r in .* can't be read"):
+        tables.pool.take("r")
+
+
+def test_names_that_postgres_cannot_hold_stop_no_run(tables, record) -> None:
+    """A workflow may be called anything."""
+    first = record(0)
+    plan = msgspec.structs.replace(first.event.plan, name="a\0b")
+    event = msgspec.structs.replace(first.event, plan=plan, trigger={"name": "x\0"})
+    journal = tables.create("r")
+    journal.append([msgspec.structs.replace(first, event=event)])
+    journal.close()
+    assert (tables.summaries(["r"])[0].workflow, tables.summaries(["r"])[0].event) == ("a\ufffdb", "x\ufffd")
+    assert tables.read("r").records[0].event.plan.name == "a\0b"
+
+
 def test_a_full_disk_keeps_what_was_there_and_can_be_resumed(written, ask: Ask, record) -> None:
     """The server's error is told with its own words; the run stops before it acts on what isn't kept."""
     ask("""create function refuse() returns trigger language plpgsql as $$ begin
@@ -238,6 +282,7 @@ def test_a_list_tells_what_each_run_is(tables, ask: Ask, record) -> None:
         ("postgresql://:s3cret@db/x", "postgresql://:***@db/x"),
         ("postgresql:///x?user=ann&password=s3cret&host=db", "postgresql:///x?user=ann&password=***&host=db"),
         ("postgresql://db/x?sslpassword=s3cret", "postgresql://db/x?sslpassword=***"),
+        ("postgresql://db/x?p%61ssword=s3cret&a=b", "postgresql://db/x?p%61ssword=***&a=b"),
         ("postgresql://ann@db1,db2:5433/x", "postgresql://ann@db1,db2:5433/x"),
         ("postgresql:///x?host=/run/postgresql", "postgresql:///x?host=/run/postgresql"),
     ],
@@ -249,6 +294,13 @@ def test_an_address_is_shown_without_its_passwords(url: str, shown: str) -> None
     for secret in ("s3cret", "p%40ss", "p@ss/wo:rd", "a?b#c"):
         if secret in url:
             assert secret not in address.scrubbed(f"wrong password {secret}, in {url}")
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann:pa@s3cret@db/x", "postgresql://ann:pa/s3cret@db/x"])
+def test_a_piece_of_a_password_that_was_taken_for_a_host_is_not_told(url: str) -> None:
+    """Whoever doesn't escape a password reads of it in pieces."""
+    told = Address(url).scrubbed("failed to resolve host 's3cret@db'")
+    assert "s3cret" not in told
 
 
 def test_a_password_as_short_as_a_syllable_ruins_no_message() -> None:

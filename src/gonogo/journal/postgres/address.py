@@ -13,10 +13,13 @@ MASK = "***"
 LENGTH_MIN = 4
 """Characters; a shorter password is masked in the URL alone, or it would ruin any text."""
 _SCHEMES = ("postgresql://", "postgres://")
-_SECRETS = re.compile(r"(?<=[?&])(password|sslpassword|passfile|sslkey)=([^&]*)", re.IGNORECASE)
+_SECRET_NAMES = ("password", "sslpassword", "passfile", "sslkey")
+_PARAMETERS = re.compile(r"(?<=[?&])([^?&=]*)=([^&]*)")
 _PASSWORD = re.compile(r"(?<=://)([^/?#@:]*):([^@/?#]*)@")
 _PASSWORD_AT_MOST = re.compile(r"(?<=://)([^/?#@:]*):(.*)@", re.DOTALL)
 """What somebody wrote who didn't escape it ends anywhere before the last @."""
+_CUT_AT = re.compile(r"[@/?#:]")
+"""Where libraries cut such a password; they then tell of its pieces as of hosts, ports or databases."""
 
 
 def is_address(text: str) -> bool:
@@ -71,9 +74,20 @@ def secrets_of(text: str) -> tuple[str, ...]:
 
 
 def _taken_out(url: str) -> tuple[str, tuple[str, ...]]:
-    """The URL with marks in place of passwords; and these, as written and as meant."""
-    patterns = (_PASSWORD, _PASSWORD_AT_MOST, _SECRETS)
-    found = [match[2] for pattern in patterns for match in pattern.finditer(url)]
-    shown = _SECRETS.sub(rf"\1={MASK}", _PASSWORD_AT_MOST.sub(rf"\1:{MASK}@", url, count=1))
-    meant = (text for secret in found if secret for text in (secret, unquote(secret)))
-    return shown, tuple(sorted(set(meant), key=len, reverse=True))
+    """The URL with marks in place of passwords; and these, as written, as meant, and in pieces."""
+    whole = [match[2] for pattern in (_PASSWORD, _PASSWORD_AT_MOST) for match in pattern.finditer(url)]
+    pieces = [piece for secret in whole for piece in _CUT_AT.split(secret)]
+    given = [match[2] for match in _PARAMETERS.finditer(url) if _is_secret(match)]
+    shown = _PARAMETERS.sub(_hidden, _PASSWORD_AT_MOST.sub(rf"\1:{MASK}@", url, count=1))
+    found = (secret for secret in (*whole, *pieces, *given) if secret)
+    meant = {text for secret in found for text in (secret, unquote(secret))}
+    return shown, tuple(sorted(meant, key=lambda text: (-len(text), text)))
+
+
+def _hidden(parameter: re.Match[str]) -> str:
+    return f"{parameter[1]}={MASK}" if _is_secret(parameter) else parameter[0]
+
+
+def _is_secret(parameter: re.Match[str]) -> bool:
+    """The names may be escaped, too."""
+    return unquote(parameter[1]).lower() in _SECRET_NAMES

@@ -19,7 +19,11 @@ _PUT = """
     on conflict (token) do update set token = excluded.token
     returning id, pg_notify(%(channel)s, %(run)s)
 """
-_TAKE = "select id, request from gonogo_inbox where run_id = %s and not refused order by id"
+_TAKE = f"""
+    select id, case when octet_length(request) <= {REQUEST_BYTES_MAX} then request end
+    from gonogo_inbox where run_id = %s and not refused order by id
+"""  # noqa: S608 - nothing but a constant is put in
+"""What is too large for a request is left where it is: it may be larger than this process' memory."""
 
 _decode: Callable[[bytes], Request] = msgspec.json.Decoder(Request).decode
 
@@ -91,8 +95,8 @@ def _name_of(number: int) -> str:
     return f"{number:020d}"
 
 
-def _read(data: bytes) -> Request | None:
-    if len(data) > REQUEST_BYTES_MAX:
+def _read(data: bytes | None) -> Request | None:
+    if data is None:
         return None
     try:
         return _decode(data)

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent
+from gonogo.errors import JournalError
 from gonogo.journal.pool import Claim, Pool, Ticket
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import PostgresBell, channel_of
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
 
 __all__ = ["PostgresPool"]
+
+T = TypeVar("T")
 
 _OFFER = """
     insert into gonogo_tickets (run_id, call, seq, command, label)
@@ -117,7 +120,8 @@ class PostgresPool(Pool):
         if row is None:
             return None
         seq, command, label, before, stop = row
-        return Claim(Ticket(run_id, _command(command), seq, label), before, stop)
+        offered = self._read(_command, command, f"call {call} of run {run_id}")
+        return Claim(Ticket(run_id, offered, seq, label), before, stop)
 
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
@@ -140,7 +144,9 @@ class PostgresPool(Pool):
             f"read the answers to run {run_id}",
             lambda connection: connection.execute(_TAKE, [run_id, after], binary=True).fetchall(),
         )
-        return [(number, _event(data)) for number, data in rows]
+        return [
+            (number, self._read(_event, data, f"answer {number} to run {run_id}")) for number, data in rows
+        ]
 
     def done(self, run_id: str, ids: Collection[int]) -> None:
         """Forget answers, and tickets with their last one. Raises JournalError."""
@@ -195,6 +201,15 @@ class PostgresPool(Pool):
     def close(self) -> None:
         """Let go of the connection; what is done next makes a new one."""
         self._link.drop()
+
+    def _read(self, decode: Callable[[bytes], T], data: bytes, what: str) -> T:
+        try:
+            return decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise JournalError(
+                f"{what} in {self.address} can't be read: {error}",
+                advice="its row was changed, or a newer gonogo wrote it; 'gonogo cancel' ends the run",
+            ) from error
 
 
 def _is_left(connection: Connection, given: dict[str, Any]) -> bool:

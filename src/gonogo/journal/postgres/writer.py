@@ -234,7 +234,7 @@ def _head_of(records: Sequence[Record]) -> _Head:
     return _Head(
         head.at,
         head.verdict,
-        first.plan.name,
+        _storable(first.plan.name),
         _text(first.trigger, "name"),
         _text(first.parent, "run_id"),
         first.started_at_ms,
@@ -243,4 +243,9 @@ def _head_of(records: Sequence[Record]) -> _Head:
 
 def _text(mapping: dict[str, object] | None, key: str) -> str | None:
     value = mapping.get(key) if mapping else None
-    return value if isinstance(value, str) else None
+    return _storable(value) if isinstance(value, str) else None
+
+
+def _storable(text: str) -> str:
+    """Postgres' texts hold no NUL; the record itself keeps what was given."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
