@@ -9,7 +9,7 @@ from gonogo.core.decisions import NotTaken
 from gonogo.core.events import AnswerGiven
 from gonogo.core.state import State
 from gonogo.errors import UsageError
-from gonogo.hosts.loop import requests_in
+from gonogo.hosts.requests import requests_in
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Runs
 

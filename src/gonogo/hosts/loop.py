@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from gonogo.core.commands import (
     ClearTimer,
     Command,
@@ -28,7 +26,6 @@ from gonogo.core.commands import (
     StopCall,
 )
 from gonogo.core.events import (
-    AnswerGiven,
     AnyEvent,
     CallDone,
     CallFailed,
@@ -43,19 +40,17 @@ from gonogo.hosts.attempts import Attempts
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import RunChild
+from gonogo.hosts.requests import REQUESTS, Requests, is_from_inbox
 from gonogo.hosts.workplace import Workplace
 from gonogo.journal.records import Record
-from gonogo.journal.store import Request, RunJournal
+from gonogo.journal.store import RunJournal
 
 if TYPE_CHECKING:
     from gonogo.hosts.away import Away, Spread
 
-POLL_S = 0.5
-"""How often the inbox is looked at for requests of other processes."""
 TURNS_MAX = 32
 """Turns in a row before timers and signals get their turn; steps that never wait bring the next one at once."""
 _RETURNS = (CallDone, CallFailed, CallParked)
-_REQUESTS = (AnswerGiven, CancelAsked)
 
 
 class RunLoop:
@@ -81,6 +76,7 @@ class RunLoop:
         )
         self.evaluations = self.workplace.evaluations
         self._calls = self.workplace.calls
+        self._requests = Requests(journal, around.redactor, clock, post=self.post, fail=self.fail)
         self._away = _away(self, around.spread)
         self._stay = self._away.leaving.listen(self._leave_if_idle) if self._away is not None else _nothing
         self._loop = asyncio.get_running_loop()
@@ -88,13 +84,11 @@ class RunLoop:
         self._inbox: list[AnyEvent] = []
         self._turn_is_due = False
         self._seq = journal.records[-1].seq + 1 if journal.records else 0
-        self._seen = requests_in(journal.records)
         self._unwritten: list[Record] = []
         self._mutating: set[int] = set()
         self._must_sync = False
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._patience: asyncio.TimerHandle | None = None
-        self._poll: asyncio.TimerHandle | None = None
 
     def post(self, event: AnyEvent) -> None:
         """Something happened; it will be part of the next turn."""
@@ -144,7 +138,7 @@ class RunLoop:
         Raises:
             JournalError, SandboxError, Bug: the run can't go on; it can be resumed.
         """
-        self._look_into_inbox()
+        self._requests.watch()
         try:
             await self._until_done()
         finally:
@@ -169,10 +163,11 @@ class RunLoop:
                 continue  # asked again: cleanup stops, too
 
     async def _close(self) -> None:
-        for timer in (self._patience, self._poll, *self._timers.values()):
+        for timer in (self._patience, *self._timers.values()):
             if timer is not None:
                 timer.cancel()
         self._timers.clear()
+        self._requests.close()
         if self._away is not None:
             self._away.close()
             self._stay()
@@ -214,7 +209,7 @@ class RunLoop:
             step = advance(state, event)
             self._unwritten.append(Record(self._seq, now_s, event, step.decisions))
             self._seq += 1
-            if self._mutating or self._away is not None or type(event) in _REQUESTS:
+            if self._mutating or self._away is not None or type(event) in REQUESTS:
                 self._note_event(event)
             if step.commands:
                 commands += step.commands
@@ -235,9 +230,7 @@ class RunLoop:
 
     def _is_kept_elsewhere(self, event: AnyEvent) -> bool:
         """It is forgotten there once the journal holds it."""
-        if isinstance(event, _REQUESTS):
-            return bool(event.request)
-        return self._away is not None and self._away.brought(event)
+        return is_from_inbox(event) or (self._away is not None and self._away.brought(event))
 
     def _note_commands(self, commands: Sequence[Command]) -> None:
         """Names are taken hold of before the state moves on; the intent of a mutating call must be durable."""
@@ -264,15 +257,9 @@ class RunLoop:
                 except Exception:  # noqa: BLE001, S112 - watching never changes a run
                     continue
         if sync:
-            self._forget_requests(records)
+            self._requests.written(records)
             if self._away is not None:
                 self._away.written(records)
-
-    def _forget_requests(self, records: Sequence[Record]) -> None:
-        """The journal holds them now."""
-        for record in records:
-            if isinstance(record.event, _REQUESTS) and record.event.request:
-                self.journal.inbox.done(record.event.request)
 
     # --- commands
 
@@ -331,7 +318,7 @@ class RunLoop:
     def _park_or_finish(self, command: FinishRun) -> None:
         """A parked run waits a while for an answer or a timer; then it is left as it is, in HOLD."""
         if command.parked and self._patience is None:
-            self._look_into_inbox(again=False)
+            self._requests.look()
             self._patience = self._loop.call_later(self.around.patience_s, self._out_of_patience)
 
     def _out_of_patience(self) -> None:
@@ -370,24 +357,6 @@ class RunLoop:
                 advice="please report it with the run's journal",
             )
 
-    # --- the world outside
-
-    def _look_into_inbox(self, *, again: bool = True) -> None:
-        """Requests of other processes become events, each once."""
-        try:
-            for request in self.journal.inbox.take(self._seen):
-                self._seen.add(request.request)
-                self.post(self._stamped(request))
-        except Exception as error:  # noqa: BLE001 - a run that hears nobody any more can't be cancelled
-            self.fail(error)
-        if again and not self._done.done():
-            self._poll = self._loop.call_later(POLL_S, self._look_into_inbox)
-
-    def _stamped(self, request: Request) -> AnyEvent:
-        if isinstance(request, AnswerGiven):
-            return replace(request, at=self.clock.now(), text=self.around.redactor.text(request.text))
-        return replace(request, at=self.clock.now())
-
 
 _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
     StartCall: RunLoop._start_call,
@@ -411,12 +380,3 @@ def _away(loop: RunLoop, spread: Spread | None) -> Away | None:
 
 def _nothing() -> None:
     """Where there is nothing to undo."""
-
-
-def requests_in(records: Sequence[Record]) -> set[str]:
-    """The ids of requests the journal holds."""
-    return {
-        record.event.request
-        for record in records
-        if isinstance(record.event, _REQUESTS) and record.event.request
-    }

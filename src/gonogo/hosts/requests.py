@@ -1,0 +1,85 @@
+"""What other processes ask of a run: answers and cancels that they left in its inbox become events, each once.
+
+The inbox keeps a request until the journal holds it. What a request means is the core's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
+
+from msgspec.structs import replace
+
+from gonogo.core.events import AnswerGiven, AnyEvent, CancelAsked
+from gonogo.hosts.clock import RunClock
+from gonogo.journal.records import Record
+from gonogo.journal.redact import Redactor
+from gonogo.journal.store import Request, RunJournal
+
+REQUESTS = (AnswerGiven, CancelAsked)
+POLL_S = 0.5
+"""How often the inbox is looked at."""
+
+
+class Requests:
+    """Those to one run. Made and used within one asyncio event loop."""
+
+    def __init__(
+        self,
+        journal: RunJournal,
+        redactor: Redactor,
+        clock: RunClock,
+        *,
+        post: Callable[[AnyEvent], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        self._inbox = journal.inbox
+        self._redactor = redactor
+        self._clock = clock
+        self._post = post
+        self._fail = fail
+        self._seen = requests_in(journal.records)
+        self._poll: asyncio.TimerHandle | None = None
+
+    def watch(self) -> None:
+        """Look now, and again and again until `close`."""
+        if self.look():
+            self._poll = asyncio.get_running_loop().call_later(POLL_S, self.watch)
+
+    def look(self) -> bool:
+        """Post what was asked since the last time; False when the inbox can't be read, which ends the run here."""
+        try:
+            for request in self._inbox.take(self._seen):
+                self._seen.add(request.request)
+                self._post(self._stamped(request))
+        except Exception as error:  # noqa: BLE001 - a run that hears nobody any more can't be cancelled
+            self._fail(error)
+            return False
+        return True
+
+    def written(self, records: Sequence[Record]) -> None:
+        """These records are durable: what they hold needs no other place. Raises JournalError."""
+        for record in records:
+            if is_from_inbox(record.event):
+                self._inbox.done(record.event.request)
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._poll is not None:
+            self._poll.cancel()
+
+    def _stamped(self, request: Request) -> AnyEvent:
+        if isinstance(request, AnswerGiven):
+            return replace(request, at=self._clock.now(), text=self._redactor.text(request.text))
+        return replace(request, at=self._clock.now())
+
+
+def is_from_inbox(event: AnyEvent) -> TypeGuard[Request]:
+    """Whether an event was a request that the inbox keeps until the journal does."""
+    return isinstance(event, REQUESTS) and bool(event.request)
+
+
+def requests_in(records: Sequence[Record]) -> set[str]:
+    """The ids of requests the journal holds."""
+    return {record.event.request for record in records if is_from_inbox(record.event)}
