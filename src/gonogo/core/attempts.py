@@ -101,7 +101,7 @@ def _short(state: State, node: Node, wish: AttemptAsked) -> tuple[str, int | flo
     budget, spent = state.graph.plan.budget, state.spent
     if budget.calls is not None and wish.calls and spent.calls + wish.calls > budget.calls:
         return "budget.calls", spent.calls, budget.calls
-    if budget.retries is not None and is_further(node, wish) and spent.retries >= budget.retries:
+    if budget.retries is not None and _is_further(node, wish) and spent.retries >= budget.retries:
         return "budget.retries", spent.retries, budget.retries
     if wish.calls:
         return None
@@ -113,10 +113,9 @@ def _short(state: State, node: Node, wish: AttemptAsked) -> tuple[str, int | flo
     return None
 
 
-def is_further(node: Node, wish: AttemptAsked) -> bool:
-    """True for an attempt after the first of its request, but not after one that a crash cut short."""
+def _is_further(node: Node, wish: AttemptAsked) -> bool:
     request = node.gate.requests.get(key_of(wish)) if node.gate is not None else None
-    return not wish.beneath and request is not None and request.number > 0 and request.lost is None
+    return not wish.beneath and request is not None and request.goes_on
 
 
 def _passes(used: float, wanted: float, allowed: float) -> bool:

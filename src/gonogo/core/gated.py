@@ -36,6 +36,13 @@ class Request(Struct):
     wait_until: float | None = None
     waits_since: float = 0.0
 
+    @property
+    def goes_on(self) -> bool:
+        """True when another attempt is a further one. One after a crash isn't: as the call itself is then repeated,
+        what the crash cut short is.
+        """
+        return self.number > 0 and self.lost is None
+
 
 class Counted(Struct):
     """What attempts of a call and of runs beneath it were counted for: what the call's end tells includes it."""
@@ -77,14 +84,12 @@ def key_of(event: Any) -> tuple[str, int]:
 
 
 def start(gated: Gated, wish: AttemptAsked) -> bool:
-    """An attempt goes out; True when it is a further one of its request, which one after a crash isn't: as the call
-    itself is then repeated, what the crash cut short is.
-    """
+    """An attempt goes out; True when it is a further one of its request."""
     gated.flying[wish.ticket] = wish
     if wish.beneath:
         return False
     request = gated.request(wish)
-    further = request.number > 0 and request.lost is None
+    further = request.goes_on
     request.number, request.next = wish.number, wish.target
     request.lost = request.wait_until = None
     request.per_target[wish.target] = request.per_target.get(wish.target, 0) + 1
