@@ -24,8 +24,8 @@ __all__ = ["Bell", "Claim", "Pool", "Ticket"]
 
 
 class Ticket(Struct, frozen=True):
-    """A call on offer. `seq` is the record that started it: what a worker must have read to prepare it. `label` is for
-    people.
+    """A call on offer. `seq` is the record that started it: what a worker must have read to prepare it. `label`: which
+    workers may perform it, for whoever tells them; the pool lets anybody claim it.
     """
 
     run_id: str
