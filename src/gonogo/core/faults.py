@@ -31,6 +31,11 @@ class Fault(Struct, frozen=True, omit_defaults=True):
         return self.fault_class == "transient"
 
 
+def cancellation(step: str, message: str) -> Fault:
+    """What a call of a step comes to that was stopped; `message` says when."""
+    return Fault("run.cancelled", "cancelled", f"{step}/cancelled", message)
+
+
 class Issue(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A finding about the work or about the run; the fields of the report (spec D.1)."""
 

@@ -6,7 +6,7 @@ from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core import scheduling
 from gonogo.core.dependencies import rest_at
-from gonogo.core.faults import Fault
+from gonogo.core.faults import cancellation
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
 
@@ -76,9 +76,7 @@ def end_waiting(turn: Turn, node: Node, *, cancelled: bool) -> None:
     rest = rest_at(turn.state, node.site, node.scope, node)
     if cancelled:
         reason = scheduling.stop_reason(turn.state)
-        fault = Fault(
-            "run.cancelled", "cancelled", f"{node.step}/cancelled", f"stopped while waiting: {reason}"
-        )
+        fault = cancellation(node.step, f"stopped while waiting: {reason}")
         turn.decide(d.Ended(node.step, node.scope, "cancelled", reason, fault, node.issues, rest))
     else:
         turn.decide((d.Settled if rest == "settled" else d.Completed)(node.step, node.scope))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallDone, CallFailed, CancelAsked
-from gonogo.core.faults import Effect, Fault
+from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.errors import GonogoError
@@ -128,7 +128,7 @@ class Calls:
 
     def refuse(self, command: StartCall) -> None:
         """A call that was told to stop before it was started never starts (law 7)."""
-        fault = _cancelled(command.step, "stopped before it started")
+        fault = cancellation(command.step, "stopped before it started")
         self._post(self._outcomes.failure(command.call, self._clock.now(), fault))
 
     def stop(self, call: int) -> None:
@@ -311,7 +311,7 @@ class Calls:
         return self._timed_out(flight) if flight.ending == "timeout" else self._stopped(flight)
 
     def _stopped(self, flight: Flight) -> CallFailed:
-        fault = _cancelled(flight.command.step, "stopped")
+        fault = cancellation(flight.command.step, "stopped")
         return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=flight.effect)
 
     def _timed_out(self, flight: Flight) -> CallFailed:
@@ -319,7 +319,3 @@ class Calls:
         message = f"{step} took longer than its limit of {flight.limit_s:g} s"
         fault = Fault("step.timeout", "transient", f"{step}/timeout", message)
         return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=flight.effect)
-
-
-def _cancelled(step: str, message: str) -> Fault:
-    return Fault("run.cancelled", "cancelled", f"{step}/cancelled", message)
