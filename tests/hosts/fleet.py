@@ -48,11 +48,16 @@ class Fleet:
     # --- what tests do
 
     async def start(self, text: str, **given: Any) -> str:
-        """Submit a workflow; its run."""
+        """Submit a workflow, and have a worker begin with it; its run."""
+        run_id = self.submitted(text, **given)
+        self.submit(run_id)
+        return run_id
+
+    def submitted(self, text: str, **given: Any) -> str:
+        """Keep a workflow for whoever begins with it; its run."""
         plan = app.loads(HEAD + text, table=self.options.table).plan
         event = first_record_of(plan, Start(**given), self.options, {}, redactor_for({}, plan))
         self.runs.submit(event)
-        self.submit(event.run_id)
         return event.run_id
 
     async def end(self, run_id: str, known: int = -1) -> State:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 from tests.hosts.fleet import Fleet, fleet
 
+from gonogo.app import worker
+from gonogo.core.commands import StartCall
 from gonogo.core.state import State
+from gonogo.engines.base import Errand
+from gonogo.errors import JournalError
 from gonogo.hosts import away
+from gonogo.journal.pool import Ticket
 from gonogo.provider import Call, Context, Done, Outcome, Provider
 
 MAP = """
@@ -257,3 +262,57 @@ def test_a_call_that_ended_many_workers_is_a_failure_of_its_own() -> None:
         assert (fault.kind, fault.fault_class) == ("call.poison", "bug")
 
     with_fleet(story, "a", "b", labels={"b": ("l",)})
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    """What a store says that can't be used."""
+    raise JournalError("the store is gone")
+
+
+def test_a_call_of_a_run_without_a_journal_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its journal was removed, or restored from before the run."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        made.runs.pool.offer([Ticket("gone", StartCall(1, "one", "", 1, 1, "i", "reads"), 3)])
+        monkeypatch.setattr(made.runs, "records_after", lambda run_id, seq: [])
+        with pytest.raises(JournalError, match="gone doesn't begin with its start") as caught:
+            await made.workers["a"].call("gone", 1, takes_over=False)
+        assert caught.value.advice is not None
+        assert "gonogo show gone" in caught.value.advice
+
+    with_fleet(story, "a")
+
+
+def test_a_run_that_cannot_say_that_nobody_came_ends_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else its call would wait for ever (law 2)."""
+    monkeypatch.setattr(away, "UNCLAIMED_S", 0.0)
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = made.submitted("steps:\n  one: {type: touch, what: x, runs_on: gpu}\n")
+        monkeypatch.setattr(made.runs.pool, "leave", broken)
+        with pytest.raises(JournalError, match="the store is gone"):
+            await made.workers["a"].segment(run_id)
+
+    with_fleet(story, "a")
+
+
+def test_calls_are_handed_over_again_after_an_engine_broke(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it raises: calls that were never handed over would wait for nobody."""
+    monkeypatch.setattr(worker, "DISPATCH_AGAIN_S", (0.0,))
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        perform, tries = made.perform, iter([ValueError("odd")])
+
+        def once_broken(errands: Sequence[Errand]) -> None:
+            for problem in tries:
+                raise problem
+            perform(errands)
+
+        monkeypatch.setattr(made, "perform", once_broken)
+        state = await made.end(await made.start("steps:\n  one: {type: touch, what: x, runs_on: l}\n"))
+        assert outcome(state, "one") == "passed"
+        assert "1 calls wait: the engine broke" in caplog.text
+
+    with_fleet(story, "a", labels={"a": ("l",)})

@@ -30,7 +30,6 @@ TAKEN_S = 3.0
 _AGAIN_S = 0.25
 END_S = 10.0
 """Longest for what is under way to end, once it has to."""
-_HOLD = 3
 DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
 """Pauses between tries to hand calls to an engine that can't be reached; the last one for as long as it takes."""
 
@@ -69,7 +68,7 @@ class Worker:
             raise
         finally:
             self._under_way.discard(task)
-        return 0.0 if self._spread.leaving.asked and result.exit_code == _HOLD else result.wakes_in_s
+        return 0.0 if self._spread.leaving.asked and result.verdict == "HOLD" else result.wakes_in_s
 
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
         """Perform a call, unless somebody has."""
@@ -182,7 +181,11 @@ class Dispatch:
                 return
             except EngineError as problem:
                 log.warning("%d calls wait: %s", len(errands), problem.message)
-                await asyncio.sleep(next(pauses, DISPATCH_AGAIN_S[-1]))
+            except (
+                Exception
+            ):  # were this task to end, no call of this worker's runs would ever be handed over
+                log.exception("%d calls wait: the engine broke; please report it", len(errands))
+            await asyncio.sleep(next(pauses, DISPATCH_AGAIN_S[-1]))
 
 
 class Bells:

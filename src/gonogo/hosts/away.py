@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallDone, CallFailed, CallLost, CallParked
-from gonogo.core.faults import Effect, Fault
+from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.hosts.clock import RunClock
@@ -226,7 +226,10 @@ class Away:
         message = f"{wanted} took {command.step} within {UNCLAIMED_S:g} s"
         fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", message)
         answer = CallFailed(call=command.call, fault=fault)
-        self._spread.pool.leave(self._run_id, command.call, answer, before=-1)
+        try:
+            self._spread.pool.leave(self._run_id, command.call, answer, before=-1)
+        except Exception as error:  # noqa: BLE001 - without this answer the call would wait for ever (law 2)
+            self._fail(error)
 
     def _abandon(self, command: StartCall) -> None:
         """Its worker doesn't answer: the run goes on without it."""
@@ -234,7 +237,7 @@ class Away:
         self._land(command.call, self._stopped(command, effect))
 
     def _stopped(self, command: StartCall, effect: Effect) -> CallFailed:
-        fault = Fault("run.cancelled", "cancelled", f"{command.step}/cancelled", "stopped")
+        fault = cancellation(command.step, "stopped")
         return CallFailed(at=self._clock.now(), call=command.call, fault=fault, effect=effect)
 
 

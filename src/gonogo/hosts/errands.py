@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallFailed, CallLost, RunStarted
-from gonogo.core.faults import Effect, Fault
+from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.errors import Bug, JournalError
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
@@ -25,6 +25,8 @@ from gonogo.provider import ChildResult
 
 VISITS_MAX = 64
 """Runs whose state is kept between calls; the one that was longest without any goes first."""
+
+_SHOWN = "restore it from a backup; 'gonogo show {}' tells what is there"
 
 AroundOf = Callable[[RunStarted], Surroundings]
 """What a call of a run is given on this worker: its own environment, with the secrets in it."""
@@ -108,14 +110,19 @@ class _Visit:
     """A run as this worker knows it, and what performs its calls here."""
 
     def __init__(self, run_id: str, runs: SharedRuns, around_of: AroundOf) -> None:
+        """Raises JournalError when the run's journal isn't there or can't be trusted."""
         self.run_id = run_id
         self._runs = runs
-        first, *others = runs.records_after(run_id, -1)
-        self._follower = Follower(first)
-        self._follower.follow(others)
+        records = list(runs.records_after(run_id, -1))
+        first = records[0].event if records else None
+        if not isinstance(first, RunStarted):
+            raise JournalError(
+                f"the journal of {run_id} doesn't begin with its start", advice=_SHOWN.format(run_id)
+            )
+        self._follower = Follower(records[0])
+        self._follower.follow(records[1:])
         state = self._follower.state
-        assert isinstance(first.event, RunStarted)
-        around = around_of(first.event)
+        around = around_of(first)
         self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
         self._leave: dict[int, Callable[[AnyEvent], object]] = {}
         self._place = Workplace(
@@ -133,7 +140,10 @@ class _Visit:
         self._place.evaluations.state_moves()
         self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
         if self._follower.seq < seq:
-            raise JournalError(f"the journal of {self.run_id} ends before record {seq}, which started a call")
+            raise JournalError(
+                f"the journal of {self.run_id} ends before record {seq}, which started a call",
+                advice=_SHOWN.format(self.run_id),
+            )
 
     async def perform(self, command: StartCall, leave: Callable[[AnyEvent], object]) -> AnyEvent:
         """The event that ends the call; those before it are left as they come."""
@@ -179,8 +189,7 @@ def _unperformed(claim: Claim) -> AnyEvent | None:
     if claim.before and command.effects == "mutates":
         return CallLost(call=command.call)
     if claim.stop:
-        fault = Fault("run.cancelled", "cancelled", f"{command.step}/cancelled", "stopped before it started")
-        return CallFailed(call=command.call, fault=fault)
+        return CallFailed(call=command.call, fault=cancellation(command.step, "stopped before it started"))
     return None
 
 
