@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.core.script import block, plan, step
 
 from gonogo.core import scope as sc
-from gonogo.core.graph import Graph, cycle, topological
+from gonogo.core.cycles import cycle
+from gonogo.core.graph import Graph, topological
 from gonogo.core.memory import apply_operation, show
 from gonogo.expressions.results import MemoryOp
 

@@ -12,7 +12,8 @@ from itertools import dropwhile
 from gonogo.config.collect import Collector, nearest, shown
 from gonogo.config.components import reached, strong_components
 from gonogo.config.expressions import Use
-from gonogo.core.graph import Graph, cycle_through_lists
+from gonogo.core.cycles import cycle_through_lists
+from gonogo.core.graph import Graph
 from gonogo.core.plan import Block, Plan, Step
 from gonogo.expressions.analyse import Reading
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from gonogo.core.cycles import cycle, cycle_through_lists
 from gonogo.core.decisions import Planned, Refusal
 from gonogo.core.faults import Issue
-from gonogo.core.graph import Graph, cycle, cycle_through_lists, edges
+from gonogo.core.graph import Graph, edges
 from gonogo.core.plan import Need, Plan, Step
 
 RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy", "one_shot"})
