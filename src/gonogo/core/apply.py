@@ -28,7 +28,6 @@ from gonogo.core.changes import (
     move,
     node_for,
     reopen,
-    reopen_around,
     request,
     set_timer,
 )
@@ -36,6 +35,7 @@ from gonogo.core.dependencies import BLOCKED
 from gonogo.core.fault_deltas import FAULT_DELTAS, changes_nothing
 from gonogo.core.graph import Graph
 from gonogo.core.rerun_deltas import RERUN_DELTAS
+from gonogo.core.run_deltas import RUN_DELTAS
 from gonogo.core.state import Fan, Init, Node, State
 from gonogo.errors import Bug
 
@@ -76,18 +76,6 @@ def take_in(state: State, record: Recorded) -> None:
 def apply(state: State, decision: d.AnyDecision) -> Node | None:
     """Change the state by one decision. Returns the node it was about, where it changed one."""
     return DELTAS[type(decision)](state, decision)
-
-
-def _planned(state: State, decision: d.Planned) -> None:
-    state.included = frozenset(decision.included)
-    state.excluded = dict(decision.excluded)
-    state.held_back = frozenset(decision.held_back)
-    state.may_begin = state.included - state.held_back
-
-
-def _refusal(state: State, decision: d.Refusal) -> None:
-    state.run_issues.append(decision.issue)
-    state.breaches.append(("", ""))
 
 
 def _asked(state: State, decision: d.Asked) -> None:
@@ -346,39 +334,7 @@ def _superseded(state: State, decision: d.Superseded) -> Node:
     return node
 
 
-def _stopping(state: State, decision: d.Stopping) -> None:
-    state.stopping = decision.reason
-    state.stopped_by = decision.step
-    if decision.timer is not None and decision.due_s is not None:
-        state.cleanup_timer = decision.timer
-        set_timer(state, None, decision.timer, decision.due_s)
-
-
-def _reopened(state: State, decision: d.Reopened) -> None:
-    state.stopping = None
-    state.cleanup_timer = None
-    state.undone_for = None
-    for step, scope in decision.members:
-        state.undone.pop((step, scope), None)
-        if state.undoing is not None and (state.undoing.step, state.undoing.scope) == (step, scope):
-            state.undoing = None
-        node = state.existing(step, scope)
-        node.init = None if node.fan is None else node.init
-        reopen(state, node)
-        reopen_around(state, node)
-        if node.fan is None:
-            move(state, node, life.PENDING)
-        elif node.status != life.EXPANDING:  # as it is when one of its items was first
-            move(state, node, life.EXPANDING)
-
-
-def _finished(state: State, decision: d.Finished) -> None:
-    state.finished = decision
-
-
 DELTAS: dict[type, Callable[[State, Any], Node | None]] = {
-    d.Planned: _planned,
-    d.Refusal: _refusal,
     d.Asked: _asked,
     d.Judged: changes_nothing,
     d.Cleared: _cleared,
@@ -396,11 +352,9 @@ DELTAS: dict[type, Callable[[State, Any], Node | None]] = {
     d.Remediating: _remediating,
     d.Routing: _routing,
     d.Superseded: _superseded,
-    d.Stopping: _stopping,
-    d.Reopened: _reopened,
-    d.Finished: _finished,
     **ATTEMPT_DELTAS,
     **FAULT_DELTAS,
     **RERUN_DELTAS,
+    **RUN_DELTAS,
 }
 """What each kind of decision changes; gives the node it was about, where it changed one."""
