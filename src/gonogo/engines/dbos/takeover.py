@@ -58,6 +58,9 @@ class Lease:
         self._connection.execute("select pg_advisory_unlock(%s)", (_SETUP_LOCK,))
         if not self._locked(self.worker):
             raise RuntimeError(f"the worker id {self.worker} is in use")
+
+    def enlist(self) -> None:
+        """From now on others see whether this worker lives, so somebody has to `renew` this."""
         self._connection.execute("insert into gonogo_workers (id) values (%s)", (self.worker,))
 
     def renew(self) -> None:
@@ -115,17 +118,23 @@ class Lease:
 class Watch:
     """A thread that renews this worker's lease and takes over from the dead."""
 
-    def __init__(self, lease: Lease, client: DBOSClient, aside: Aside, alive: Callable[[], bool]) -> None:
+    def __init__(self, lease: Lease, aside: Aside, alive: Callable[[], bool]) -> None:
         """`alive` says whether the worker's own loop still goes round: a worker that hangs isn't renewed."""
         self._lease = lease
-        self._client = client
+        self._client: DBOSClient | None = None
         self._aside = aside
         self._alive = alive
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gonogo-takeover", daemon=True)
 
     def start(self) -> None:
+        """Renew the lease. It is early for that before any work can come here, and late after."""
+        self._lease.enlist()
         self._thread.start()
+
+    def take_over_by(self, client: DBOSClient) -> None:
+        """Once the queues are there, take over, too."""
+        self._client = client
 
     def stop(self) -> None:
         """Until the thread has ended."""
@@ -137,9 +146,8 @@ class Watch:
             try:
                 if self._alive():
                     self._lease.renew()
-                for worker in self._lease.dead():
-                    self._take_over(worker)
-                    self._lease.forget(worker)
+                if self._client is not None:
+                    self._take_over_all(self._client)
             except psycopg.OperationalError as problem:
                 reason = str(problem).partition("\n")[0]
                 log.critical(
@@ -149,16 +157,22 @@ class Watch:
                 )
                 os._exit(EXIT_FENCED)  # whatever this process still does could be done twice
 
-    def _take_over(self, worker: str) -> None:
-        for status in self._client.list_workflows(
+    def _take_over_all(self, client: DBOSClient) -> None:
+        for worker in self._lease.dead():
+            self._take_over(worker, client)
+            self._lease.forget(worker)
+
+    def _take_over(self, worker: str, client: DBOSClient) -> None:
+        for status in client.list_workflows(
             status="PENDING", executor_id=worker, load_input=False, load_output=False
         ):
+            self._lease.renew()  # a worker with much to take over must not look frozen itself
             times = self._lease.taken_over(status.workflow_id)
             if times > TAKEOVERS_MAX:
-                self._client.cancel_workflow(status.workflow_id)
+                client.cancel_workflow(status.workflow_id)
                 self._aside(*names.place_of(status.workflow_id), times)
             else:
-                self._client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
+                client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
 
 
 def hand_back(client: DBOSClient, worker: str) -> None:

@@ -55,6 +55,9 @@ class DbosWorker:
         _define(work, loop)
         queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
         DBOS.listen_queues([names.SEGMENTS, *queues])
+        ticking = loop.create_task(self._tick())
+        watch = Watch(self._lease, _aside(work, loop), self._is_alive)
+        watch.start()
         with told(f"DBOS can't be set up in {self._shown}", _ADVICE):
             await asyncio.to_thread(_launch, limits, queues)
         client = DBOSClient(
@@ -62,9 +65,7 @@ class DbosWorker:
             dbos_system_schema=names.SCHEMA,
             serializer=DBOSPortableJSON,
         )
-        watch = Watch(self._lease, client, _aside(work, loop), self._is_alive)
-        watch.start()
-        ticking = loop.create_task(self._tick())
+        watch.take_over_by(client)
         try:
             ready()
             await stopping.wait()
