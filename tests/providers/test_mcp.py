@@ -174,6 +174,28 @@ def test_a_server_that_cannot_start_did_nothing(do: Do) -> None:
 @pytest.mark.parametrize(
     ("config", "told"),
     [
+        (
+            {"command": "python3", "args": ["a\0b"]},
+            "a text for the server 'python3' holds a NUL byte, which no system takes; pass it by `methodArgs:`",
+        ),
+        (
+            {"command": "python3", "cwd": "none/such"},
+            "none/such' to start the server 'python3' in",
+        ),
+    ],
+)
+def test_what_keeps_a_server_from_starting_names_the_keys_of_its_step(
+    do: Do, config: dict[str, Any], told: str
+) -> None:
+    """Not those of a command, which is started by the same code."""
+    outcome = do("mcp", {**config, "method": "echo"})
+    assert isinstance(outcome, Failed)
+    assert told in outcome.fault.message
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
         ({"method": "a"}, "`command` that is the server, or its `url`"),
         ({"method": "a", "command": "x", "url": "http://x"}, "one of them"),
         ({"method": "a", "command": "x", "transport": "http"}, "transport: http needs `url`"),

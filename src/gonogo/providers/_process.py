@@ -44,7 +44,10 @@ class StartProblem(Exception):  # noqa: N818 - the name says what happened
 
 
 class Command(Struct, frozen=True):
-    """What to start. `environment` is the whole environment; `stdin` None means end of file at once."""
+    """What to start. `environment` is the whole environment; `stdin` None means end of file at once.
+
+    `named` and `data_by` are for messages: what it is to the step's author, and the key that takes data of any kind.
+    """
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -52,6 +55,8 @@ class Command(Struct, frozen=True):
     stdin: bytes | None = None
     timeout_s: float | None = None
     grace_s: float = GRACE_S
+    named: str = "the command"
+    data_by: str = "stdin:"
 
 
 class Stream(Struct, frozen=True):
@@ -190,43 +195,45 @@ def _start(command: Command) -> tuple[subprocess.Popen[bytes], Family]:
     token = secrets.token_hex(8)
     environment = {**command.environment, MARK: marked(command.environment, token)}
     if not os.path.isdir(command.directory):
-        raise StartProblem(f"there is no folder '{command.directory}' to start the command in")
+        raise StartProblem(f"there is no folder '{command.directory}' to start {command.named} in")
     try:
         process = subprocess.Popen(
-            [_encoded(argument) for argument in command.arguments],
+            [_encoded(argument, command) for argument in command.arguments],
             bufsize=0,
             stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=command.directory,
-            env={_encoded(name): _encoded(value) for name, value in environment.items()},
+            env={_encoded(name, command): _encoded(value, command) for name, value in environment.items()},
             start_new_session=True,
         )
     except OSError as problem:
-        raise StartProblem(_told(problem), transient=problem.errno in _SHORTAGES) from problem
+        raise StartProblem(_told(problem, command), transient=problem.errno in _SHORTAGES) from problem
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             os.set_blocking(pipe.fileno(), False)
     return process, Family(process.pid, token)
 
 
-def _encoded(text: str) -> bytes:
+def _encoded(text: str, command: Command) -> bytes:
     """UTF-8 whatever the locale; names of files that aren't UTF-8 go through unchanged."""
     try:
         encoded = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as problem:
-        raise StartProblem(f"a text for the command holds half a character at {problem.start}") from problem
+        raise StartProblem(
+            f"a text for {command.named} holds half a character at {problem.start}"
+        ) from problem
     if b"\0" in encoded:
         raise StartProblem(
-            "a text for the command holds a NUL byte, which no system takes; pass it by `stdin:`"
+            f"a text for {command.named} holds a NUL byte, which no system takes; pass it by `{command.data_by}`"
         )
     return encoded
 
 
-def _told(problem: OSError) -> str:
+def _told(problem: OSError, command: Command) -> str:
     reason = problem.strerror or type(problem).__name__
-    advice = "; pass large data by `stdin:`" if problem.errno == errno.E2BIG else ""
-    return f"the command can't be started: {reason.lower()}{advice}"
+    advice = f"; pass large data by `{command.data_by}`" if problem.errno == errno.E2BIG else ""
+    return f"{command.named} can't be started: {reason.lower()}{advice}"
 
 
 async def _fed_and_exited(process: subprocess.Popen[bytes], command: Command) -> bool:

@@ -47,10 +47,9 @@ async def server(call: Call, context: Context, inbox: Inbox) -> AsyncIterator[Pi
                 await _end(child)
             await _process.end_left_behind(family, child)
     except _process.StartProblem as problem:
-        told = problem.message.replace("the command", f"the server '{config.command}'", 1)
         kind = "overloaded" if problem.transient else "bad-request"
         fault_class = "transient" if problem.transient else "logical"
-        raise Trouble("mcp.start", kind, told, fault_class=fault_class, effect="none") from problem  # type: ignore[arg-type]
+        raise Trouble("mcp.start", kind, problem.message, fault_class=fault_class, effect="none") from problem  # type: ignore[arg-type]
 
 
 def _command(config: Config, call: Call, context: Context) -> _process.Command:
@@ -60,6 +59,8 @@ def _command(config: Config, call: Call, context: Context) -> _process.Command:
         environment=environment_of(call, os.environ),
         directory=os.path.join(context.working_directory, config.cwd or ""),
         stdin=b"",
+        named=f"the server '{config.command}'",
+        data_by="methodArgs:",
     )
 
 
