@@ -102,6 +102,30 @@ def test_a_journal_with_forged_values_never_ends_in_a_traceback(
         assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize("time", [1e308, -1e300, 1e15, -1])
+def test_a_time_that_no_calendar_has_hides_no_other_run(gonogo: Gonogo, held: Path, time: float) -> None:
+    """Of its records, its timers or its start: the list goes on, in every format."""
+    records = [json.loads(line) for line in (held / "journal.jsonl").read_bytes().splitlines()]
+    for name, forge in {
+        "record": lambda first, last: last.update(at=time),
+        "event": lambda first, last: last["event"].update(at=time),
+        "start": lambda first, last: first["event"].update(
+            started_at_ms=int(max(min(time, 2**62), -(2**62)))
+        ),
+        "timer": lambda first, last: last["decisions"][-1].update(wake_s=time),
+        "question": lambda first, last: last["decisions"][-1].update(
+            waits=[{"place": "ask", "prompt": "?", "since_s": time, "until_s": time}]
+        ),
+    }.items():
+        forged = json.loads(json.dumps(records))
+        forge(forged[0], forged[-1])
+        (held.parent / name).mkdir()
+        (held.parent / name / "journal.jsonl").write_bytes(b"".join(_sealed(record) for record in forged))
+    for more in ([], ["--waiting"], ["--format", "json"]):
+        ended = gonogo("runs", *more)
+        assert (ended.code, held.name in ended.out) == (0, True)
+
+
 def _sealed(record: dict[str, Any]) -> bytes:
     record.pop("crc", None)
     body = json.dumps(record, separators=(",", ":")).encode()[:-1]

@@ -166,6 +166,18 @@ def test_a_call_or_an_answer_that_is_none_is_told_as_damage(tables, database: st
         tables.pool.take("r")
 
 
+def test_a_forged_row_hides_no_other_run(written, ask: Ask) -> None:
+    """Numbers that can't be reckoned with, and a start that is none."""
+    ask("""insert into gonogo_runs (run_id, first_seq, next_seq, last_at, started_at_ms, verdict) values
+        ('far', -5, 9223372036854775807, 'Infinity', 9223372036854775807, 'GO'), ('nan', 0, 3, 'NaN', -1, 'GO')""")
+    ask("insert into gonogo_runs (run_id, submitted) values ('start', '[')")
+    told = {one.run_id: one for one in written.summaries(["far", "nan", "r", "start"])}
+    assert (told["r"].records, told["far"].last_at_ms, told["nan"].last_at_ms) == (6, 0, 0)
+    assert (told["start"].status, told["start"].note[:28]) == ("unreadable", "run start can't be started: ")
+    with pytest.raises(JournalError, match="run start in .* is damaged: what would start it can't be read"):
+        written.submitted("start")
+
+
 def test_names_that_postgres_cannot_hold_stop_no_run(tables, record) -> None:
     """A workflow may be called anything."""
     first = record(0)

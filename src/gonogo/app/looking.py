@@ -164,7 +164,7 @@ def with_waits(runs: Runs, one: Summary) -> Summary:
 
 
 def _summary_of_all(runs: Runs, run_id: str) -> Summary:
-    from gonogo.journal.listing import finished_in
+    from gonogo.journal.listing import finished_in, in_ms
 
     try:
         records = runs.read(run_id).records
@@ -180,7 +180,7 @@ def _summary_of_all(runs: Runs, run_id: str) -> Summary:
         name=first.plan.name,
         event=str(first.trigger.get("name")) if first.trigger else None,
         started_at=first.started_at_ms / 1000,
-        last_at=last.at,
+        last_at=in_ms(last.at) / 1000,
         records=len(records),
         parent=first.parent.get("run_id") if first.parent else None,
         waits=end.waits if end is not None else (),

@@ -55,8 +55,12 @@ def _duration_ms(one: Summary) -> int:
     return max(0, round((one.last_at - one.started_at) * 1000))
 
 
-def _utc(at_s: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
+def _utc(at_s: float) -> str | None:
+    """None for a time that no calendar has."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 def rows(one: Summary, style: Style, *, due: bool = False, questions: bool = False) -> Iterator[str]:

@@ -21,9 +21,11 @@ from gonogo.journal.codec import LineDamaged, NewerFormat, check_format, decode_
 from gonogo.journal.jsonl import JOURNAL, LOCK, JsonlRuns
 from gonogo.journal.records import Record
 
-__all__ = ["Summary", "finished_in", "queued", "summaries", "summary"]
+__all__ = ["Summary", "finished_in", "in_ms", "queued", "summaries", "summary"]
 
 _CHUNK_BYTES = 8192
+_END_OF_TIME_S = 253_402_300_800
+"""The year 10000, from which on calendars fail."""
 
 
 class Summary(Struct, frozen=True):
@@ -97,7 +99,7 @@ def summary(runs: JsonlRuns, run_id: str) -> Summary:
         start.plan.name,
         _text(start.trigger, "name"),
         start.started_at_ms,
-        round(last.at * 1000),
+        in_ms(last.at),
         last.seq - head.seq + 1,
         _text(start.parent, "run_id"),
         waits=end.waits if end is not None else (),
@@ -106,9 +108,17 @@ def summary(runs: JsonlRuns, run_id: str) -> Summary:
     )
 
 
+def in_ms(at_s: float) -> int:
+    """A Unix time in milliseconds; 0 for one that no calendar has, as a forged journal may name it."""
+    return round(at_s * 1000) if 0 <= at_s < _END_OF_TIME_S else 0
+
+
 def queued(run_id: str, event: bytes) -> Summary:
     """A run that nobody has begun with, from the event that will start it."""
-    start = msgspec.json.decode(event, type=_Start)
+    try:
+        start = msgspec.json.decode(event, type=_Start)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Summary(run_id, "unreadable", note=f"run {run_id} can't be started: {error}")
     return Summary(
         run_id,
         "queued",

@@ -38,7 +38,7 @@ _SUBMIT = "insert into gonogo_runs as run (run_id, submitted) values (%s, %b) on
 _NEW = "nothing"
 _SAME = "update set submitted = excluded.submitted where run.next_seq is null and run.submitted = excluded.submitted"
 _SUMMARIES = """
-    select run_id, verdict, workflow, event, started_at_ms, last_at, next_seq - first_seq, parent, submitted
+    select run_id, verdict, workflow, event, started_at_ms, last_at, first_seq, next_seq, parent, submitted
     from gonogo_runs where run_id = any(%s)
 """
 
@@ -142,7 +142,10 @@ class PostgresRuns(SharedRuns):
             f"read run {run_id}",
             lambda connection: connection.execute(query, [check_run_id(run_id)], binary=True).fetchone(),
         )
-        return None if row is None else msgspec.json.decode(row[0], type=RunStarted)
+        try:
+            return None if row is None else msgspec.json.decode(row[0], type=RunStarted)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._damaged(run_id, f"what would start it can't be read: {error}") from error
 
     def glimpses(self, run_id: str) -> Reading[Glimpse]:
         """As `records`, with only what is counted."""
@@ -240,7 +243,7 @@ class PostgresRuns(SharedRuns):
     def _summaries(self, connection: Connection, ids: list[str]) -> list[Summary]:
         rows = {row[0]: row for row in connection.execute(_SUMMARIES, [ids]).fetchall()}
         held = held_keys(connection)
-        missing = (None, "", None, 0, 0.0, None, None, None)
+        missing = (None, "", None, 0, 0.0, None, None, None, None)
         return [
             _summary(*rows.get(run_id, (run_id, *missing)), held=key_of(run_id, self._link.schema) in held)
             for run_id in ids
@@ -282,17 +285,19 @@ def _summary(
     event: str | None,
     started_at_ms: int,
     last_at: float,
-    records: int | None,
+    first: int | None,
+    due: int | None,
     parent: str | None,
     submitted: bytes | None,
     *,
     held: bool,
 ) -> Summary:
-    from gonogo.journal.listing import Summary, queued
+    from gonogo.journal.listing import Summary, in_ms, queued
 
+    records = due - first if first is not None and due is not None else 0
     if not records and submitted is not None:
         return queued(run_id, submitted)
     if not records:
         return Summary(run_id, "unreadable", note=f"run {run_id} holds no record: it ended before it began")
     status = verdict or ("running" if held else "interrupted")
-    return Summary(run_id, status, workflow, event, started_at_ms, round(last_at * 1000), records, parent)
+    return Summary(run_id, status, workflow, event, started_at_ms, in_ms(last_at), records, parent)
