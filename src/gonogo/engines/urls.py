@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-_USER = re.compile(r"(://[^/@:]*):[^@/]*@")
-_PARAMETER = re.compile(r"([?&](?:password|passfile|sslpassword)=)[^&]*", re.IGNORECASE)
+_USER = re.compile(r"(://[^/?#@:]*):.*@", re.DOTALL)
+"""Up to the last @: who writes a password without escaping it may have one in there."""
+_PARAMETER = re.compile(r"([?&](?:password|passfile|sslpassword|sslkey)=)[^&]*", re.IGNORECASE)
 
 
 def without_password(url: str) -> str:
