@@ -106,13 +106,7 @@ def _begin(turn: Turn, event: e.RerunAsked) -> Look:
         if isinstance(planned, d.Refusal):
             raise Unfit(planned.issue.message, "mend the workflow file")
         turn.decide(planned)
-    if not state.included:
-        raise Unfit("this run has no steps that could run again", "start a new one")
-    if state.undoing is not None:
-        raise Unfit(
-            f"the run was cut short while it undid what {state.undoing.step} did",
-            f"let it finish first: gonogo resume {state.run_id}",
-        )
+    _refuse_run(state)
     found = Look(
         asked=tuple(dict.fromkeys(_place(state, *place) for place in event.steps)),
         given=tuple(_given_place(state, each) for each in event.outputs),
@@ -132,6 +126,17 @@ def _begin(turn: Turn, event: e.RerunAsked) -> Look:
     if not (found.members or found.begins or any(not node.complete for node in state.all_nodes())):
         raise Unfit("nothing of this run would run", "name a step with --from")
     return found
+
+
+def _refuse_run(state: State) -> None:
+    """Runs of which nothing can run again, whatever is asked for."""
+    if not state.included:
+        raise Unfit("this run has no steps that could run again", "start a new one")
+    if state.undoing is not None:
+        raise Unfit(
+            f"the run was cut short while it undid what {state.undoing.step} did",
+            f"let it finish first: gonogo resume {state.run_id}",
+        )
 
 
 def _place(state: State, step: str, scope: str) -> Place:

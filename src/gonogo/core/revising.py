@@ -6,7 +6,7 @@ the workflow says for all its steps stays. Steps that never ran may change, come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -186,6 +186,20 @@ def check(state: State, before: Plan, members: Collection[Place]) -> None:
     plan = state.graph.plan
     before = renumbered(before, before)
     staying = [name for name in plan.steps if name in before.steps and _stays(state, name, members)]
+    _check_steps(state, before, staying)
+    _check_workflow(state, before, staying)
+    for done in state.undoable:
+        if before.steps[done.step].compensate != plan.steps[done.step].compensate:
+            raise Unfit(
+                f"step {done.step!r} has done what its `compensate` may have to undo, and that is changed",
+                "leave `compensate` as it was",
+                done.step,
+                "compensate",
+            )
+
+
+def _check_steps(state: State, before: Plan, staying: Sequence[str]) -> None:
+    plan = state.graph.plan
     for name in staying:
         if name not in state.included:
             raise Unfit(
@@ -200,6 +214,11 @@ def check(state: State, before: Plan, members: Collection[Place]) -> None:
                 name,
                 key,
             )
+
+
+def _check_workflow(state: State, before: Plan, staying: Sequence[str]) -> None:
+    """What the workflow says for all its steps, and what a run is started with."""
+    plan = state.graph.plan
     for key in (*OF_THE_START, *(OF_ALL if staying else ())):
         if getattr(before, key) != getattr(plan, key):
             under = (
@@ -211,14 +230,6 @@ def check(state: State, before: Plan, members: Collection[Place]) -> None:
                 f"`{key}` of the workflow is changed{under}",
                 f"leave `{key}` as it was, or start a new run",
                 key=key,
-            )
-    for done in state.undoable:
-        if before.steps[done.step].compensate != plan.steps[done.step].compensate:
-            raise Unfit(
-                f"step {done.step!r} has done what its `compensate` may have to undo, and that is changed",
-                "leave `compensate` as it was",
-                done.step,
-                "compensate",
             )
 
 
