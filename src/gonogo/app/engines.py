@@ -65,12 +65,12 @@ def submit_run(plan: Plan, start: Start, options: Options, carrier: Carrier) -> 
     from gonogo.app.wiring import first_record_of, redactor_for
     from gonogo.journal.redact import secrets_in
 
-    for name in secrets_in(options.env):
+    environment = {**os.environ, **options.env}
+    for name in sorted(options.env.keys() & secrets_in(environment).keys()):
         raise UsageError(
             f"-e {name} is a secret, which isn't kept with a run",
             advice="set it in the environment of the workers",
         )
-    environment = {**os.environ, **options.env}
     kept = {
         **start.context,
         CARRIED: {"name": carrier.name, "address": carrier.address, "queue": carrier.queue},
