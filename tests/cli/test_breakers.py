@@ -21,6 +21,7 @@ def test_a_target_is_isolated_listed_and_let_in_again(gonogo: Gonogo) -> None:
     """By its key, then by a part of it that no other has."""
     ended = gonogo("breakers", "isolate", KEY, "--reason", "it burns", "--for", "10m", "--format", "json")
     assert ended.code == 0
+    assert f"let it in again with: gonogo breakers reset {KEY}\n" in ended.err
     [told] = ended.json
     assert (told["key"], told["state"]) == (KEY, "isolated")
     assert told["reason"].startswith("it burns, by ")

@@ -69,6 +69,25 @@ def test_CLI_2_a_wrong_command_line_is_one_error_object(
     assert ended.err.startswith("gonogo: ")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--detach"], "--detach is for a run that an engine carries\n  give --engine"),
+        (["--url", "127.0.0.1:7233"], "--url is for a run that an engine carries\n  give --engine"),
+        (["--engine", "dbos", "--message", "yes"], "--message is for a run in this process\n  answer when"),
+    ],
+)
+def test_what_would_not_be_heeded_is_refused(
+    gonogo: Gonogo, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    """Who hands a run over gets no run in this process, and no answer is dropped; nothing ran."""
+    write(tmp_path, ASKING)
+    ended = gonogo("run", *arguments)
+    assert ended.code == 2
+    assert f"gonogo: {said}" in ended.err
+    assert not (tmp_path / ".gonogo").exists()
+
+
 def test_each_format_goes_where_its_out_says(gonogo: Gonogo, tmp_path: Path) -> None:
     """A table on stdout, three others in files, folders made."""
     write(tmp_path, FAILING)

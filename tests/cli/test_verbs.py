@@ -208,6 +208,7 @@ def test_show_reads_a_journal_that_a_crash_cut(gonogo: Gonogo, tmp_path: Path) -
     ended = gonogo("show", "last")
     assert ended.code == 0
     assert "no verdict yet" in ended.out
+    assert "2 steps: 1 passed, 1 running" in ended.out
     assert "gonogo resume" in ended.out
     resumed = gonogo("resume", "last")
     assert resumed.code == 0

@@ -19,6 +19,9 @@ _TRANSIENT = frozenset(
 )
 """Kinds that another attempt of the step, later, may get past (gate/taxonomy.py)."""
 
+_OPEN = "left alone, its breaker is open"
+"""What a breaker calls `open` sounds like good news to who doesn't know breakers."""
+
 
 def meta_of(record: CallRecord) -> dict[str, Any]:
     """`gate`: the record in short; `usage`: tokens and cost, if anybody told, which the run's budget counts.
@@ -91,7 +94,9 @@ def told(error: GateError) -> str:
     skipped = {each.target: each.reason for each in error.record.decisions if isinstance(each, TargetSkipped)}
     if not skipped:
         return error.message
-    reasons = ", ".join(f"{target} is {reason}" for target, reason in list(skipped.items())[:5])
+    reasons = ", ".join(
+        f"{target} is {_OPEN if reason == 'open' else reason}" for target, reason in list(skipped.items())[:5]
+    )
     when = (
         f"; it may be asked again in {error.retry_after_s:.3g} s" if error.retry_after_s is not None else ""
     )

@@ -214,9 +214,13 @@ def _listed(names: list[str]) -> str:
 def summary(view: RunView) -> str:
     """`3 steps: 2 passed, 1 skipped`."""
     outcomes = [
-        "not_started" if step.reason == "not_started" else step.outcome for step in view.steps.values()
+        step.reason if step.reason in ("running", "not_started") else step.outcome
+        for step in view.steps.values()
     ]
-    order = ("passed", "failed", "tolerated", "skipped", "cancelled", "waiting", "in_doubt", "not_started")
+    order = (
+        *("passed", "failed", "tolerated", "skipped", "cancelled"),
+        *("running", "waiting", "in_doubt", "not_started"),
+    )
     parts = [f"{outcomes.count(one)} {one.replace('_', ' ')}" for one in order if one in outcomes]
     told = f"{count(len(outcomes), 'step')}: {', '.join(parts)}" if parts else "no steps"
     return told + (f", {len(view.excluded)} left out" if view.excluded else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -54,7 +55,7 @@ def COMMAND(  # noqa: N802 - what the group looks for
     elif action == "isolate":
         whole = isolate_breaker(key, reason, by=who(), for_s=_seconds(duration), options=place)
         session.output.say(
-            f"{whole} gets no calls for {duration}; let it in again with: gonogo breakers reset"
+            f"{whole} gets no calls for {duration}; let it in again with: gonogo breakers reset {shlex.quote(key)}"
         )
     else:
         session.output.say(f"{reset_breaker(key, place)} is closed")

@@ -13,6 +13,7 @@ import msgspec
 from gonogo.cli import options
 from gonogo.cli.loading import checked_steps, load, tell_warnings
 from gonogo.cli.session import Session
+from gonogo.errors import UsageError
 
 if TYPE_CHECKING:
     from gonogo.app import Ahead, RunResult, Start
@@ -64,6 +65,7 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
     from gonogo.cli.running import print_report
     from gonogo.cli.triggers import Asked, detect, for_plan
 
+    _check_engine(given)
     asked = Asked(given["event"], given["payload"], given["base"])
     detecting = Background(lambda: detect(asked, session.environment, Path.cwd()))
     session.secrets.update(options.pairs(given["env"], "--env"))
@@ -76,6 +78,21 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
             return _carried(session, _changed(loaded, given), start, given, detected.notes)
         result = _run(session, _changed(loaded, given), start, ahead, given)
     return print_report(session, given["runs_dir"], result.run_id, (*detected.notes, *result.notes), result)
+
+
+def _check_engine(given: dict[str, Any]) -> None:
+    """What only an engine heeds is refused without one, and the other way round. Raises UsageError."""
+    if given["engine"] is not None:
+        if given["message"] is not None:
+            raise UsageError(
+                "--message is for a run in this process",
+                advice="answer when the run asks: gonogo answer RUN STEP TEXT",
+            )
+    elif given["detach"] or given["url"]:
+        raise UsageError(
+            f"{'--detach' if given['detach'] else '--url'} is for a run that an engine carries",
+            advice="give --engine dbos or --engine temporal, too",
+        )
 
 
 def _run(session: Session, loaded: Loaded, start: Start, ahead: Ahead, given: dict[str, Any]) -> RunResult:
