@@ -36,6 +36,7 @@ NOT_SHIPPED = frozenset({"LGPL-3.0-only", "MPL-2.0"})
 SPELLINGS = {
     "apache 2.0": "Apache-2.0",
     "apache license 2.0": "Apache-2.0",
+    "apache license version 2.0, january 2004": "Apache-2.0",
     "apache software license": "Apache-2.0",
     "bsd": "BSD",
     "bsd license": "BSD",
@@ -74,9 +75,15 @@ def licence_of(package: Distribution) -> str:
     ]
     named = [value.rsplit(" :: ", 1)[1] for value in classifiers if not value.endswith("OSI Approved")]
     texts = [str(text) for text in package.metadata.get_all("License", [])] or licence_files(package)
-    spelled = named or [text.strip().splitlines()[0] for text in texts if text.strip()]
+    spelled = named or [title(text) for text in texts if text.strip()]
     known = [SPELLINGS.get(value.lower(), value) for value in spelled]
     return " OR ".join(value for value in known if value) or "unknown"
+
+
+def title(text: str) -> str:
+    """The first line of a licence, with the next one where that tells the version."""
+    first, second = [*(line.strip() for line in text.strip().splitlines()[:2]), ""][:2]
+    return f"{first} {second}" if second.startswith("Version ") else first
 
 
 def licence_files(package: Distribution) -> list[str]:

@@ -21,7 +21,7 @@ CLIENTS = frozenset(
     httpx2 httpx httpcore httpcore2 http.client http.server urllib.request urllib3 requests aiohttp socket ssl ftplib
     smtplib poplib imaplib telnetlib xmlrpc websockets h11 h2 anthropic openai github pycurl socketserver
     mcp.client.streamable_http mcp.client.sse mcp.client.websocket mcp.client.client mcp.client.stdio mcp.server
-    mcp.client.auth mcp.client.session_group mcp.shared._httpx_utils starlette uvicorn
+    mcp.client.auth mcp.client.session_group mcp.shared._httpx_utils starlette uvicorn pydantic_ai google mistralai groq
     """.split()
 )
 """What could open a connection, or serve one."""
@@ -32,8 +32,13 @@ OPENERS = frozenset(
     streamable_http_client sse_client create_mcp_http_client stdio_client UpdatePrices
     """.split()
 )
-LOOKS_UP = {"providers/_addresses.py": {"socket"}}
-"""Looks up names, connects to nothing: of `socket` it uses a constant alone."""
+LOOKS_UP = {
+    "providers/_addresses.py": {"socket"},
+    "providers/_lent.py": {"httpx2"},
+    "providers/ai/library.py": {"pydantic_ai"},
+}
+"""Connect to nothing: of `socket` a constant is used alone; a lent client has the one way out as its transport, and the
+vendors' libraries get that client (`test_ai_vendors.py` counts what they open)."""
 
 
 def modules() -> list[str]:
@@ -84,6 +89,27 @@ def test_the_lookup_uses_no_more_of_sockets_than_a_constant() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "socket"
     }
     assert used == {"SOCK_STREAM"}
+
+
+def test_a_lent_client_has_no_transport_of_its_own() -> None:
+    """`_lent.py` makes one client, which gets our transport and reads no proxies from the environment."""
+    tree = ast.parse((SOURCE / "providers/_lent.py").read_text())
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    made = [
+        each for each in calls if isinstance(each.func, ast.Attribute) and each.func.attr == "AsyncClient"
+    ]
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "httpx2"
+    }
+    given = {each.arg: ast.unparse(each.value) for each in made[0].keywords}
+    assert len(made) == 1
+    assert (given["transport"], given["trust_env"]) == ("exchange", "False")
+    assert used == {
+        "AsyncBaseTransport", "AsyncClient", "NetworkError", "Request", "Response", "Timeout", "URL",
+        "UnsupportedProtocol",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

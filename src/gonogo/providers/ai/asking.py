@@ -23,6 +23,7 @@ from gonogo.models.reply import NoAnswer, Reply
 from gonogo.models.streaming import StreamReader
 from gonogo.models.writing import HttpCall
 from gonogo.providers import _http
+from gonogo.providers.ai.config import BY_LIBRARY
 from gonogo.providers.ai.pricing import Pricing
 from gonogo.providers.ai.ways import Way
 
@@ -35,6 +36,7 @@ _KINDS: Mapping[str, str] = {
     "http.too_large": "malformed-stream",
     "http.encoding": "malformed-stream",
     "http.request": "bad-request",
+    "http.request_too_large": "context-too-long",
 }
 """What a problem of the exchange is to the gate."""
 
@@ -60,8 +62,11 @@ class Wire(Struct, frozen=True):
 
 async def ask_server(way: Way, ask: Ask, attempt: Attempt, wire: Wire, see: See | None) -> Reply:
     """The answer of one server; with `see` it is streamed. Raises StepFailed."""
+    limits = _limits(attempt, wire)
+    if way.vendor in BY_LIBRARY:
+        return await _by_library(way, ask, limits, wire, see)
     vendor = format_named(way.format)
-    request, limits = _request(vendor, way, ask, wire), _limits(attempt, wire)
+    request = _request(vendor, way, ask, wire)
     if see is None:
         outcome = await _http.send(request, limits)
         if isinstance(outcome, _http.Problem):
@@ -71,6 +76,26 @@ async def ask_server(way: Way, ask: Ask, attempt: Attempt, wire: Wire, see: See 
         found = await _streamed(vendor, request, limits, way, wire, see)
     if isinstance(found, NoAnswer):
         raise failed(found, way, wire)
+    return found
+
+
+async def _by_library(way: Way, ask: Ask, limits: _http.Limits, wire: Wire, see: See | None) -> Reply:
+    """Of a vendor with a format of its own. The answer comes in one piece, and is shown so."""
+    from gonogo.providers._lent import Exchange, Terms
+    from gonogo.providers.ai.library import answered
+
+    from_data = wire.from_data and not way.own_url
+    terms = Terms(way.url, way.headers, limits, from_data, wire.allow_private, REQUEST_BYTES_MAX)
+    try:
+        found = await answered(way, ask, Exchange(terms))
+    except ValueError as problem:
+        raise StepFailed("bad-request", way.hidden(str(problem)), effect="none") from problem
+    if isinstance(found, _http.Problem):
+        raise _no_exchange(found, way)
+    if isinstance(found, NoAnswer):
+        raise failed(found, way, wire)
+    if see is not None:
+        see(found.text)
     return found
 
 

@@ -10,7 +10,9 @@ from msgspec import Meta, Struct, field
 from gonogo.models.conversation import SchemaMode
 from gonogo.provider import ConfigProblem
 
-Vendor = Literal["openai", "anthropic", "mock"]
+Vendor = Literal["openai", "anthropic", "google", "mistral", "mock"]
+BY_LIBRARY: frozenset[Vendor | None] = frozenset({"google", "mistral"})
+"""Vendors whose own formats are left to a library, which the extra `ai` brings."""
 Word = Annotated[str, Meta(min_length=1, max_length=200)]
 Money = Annotated[float, Meta(ge=0)]
 Warmth = Annotated[float, Meta(ge=0, le=2)]
@@ -100,7 +102,10 @@ class Tool(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who is asked, and how: the same keys for the step and for each of its targets."""
 
-    provider: Annotated[Vendor | None, Meta(description="Wire format: openai, anthropic, or mock.")] = None
+    provider: Annotated[
+        Vendor | None,
+        Meta(description="Wire format: openai or anthropic; google or mistral with the extra `ai`; or mock."),
+    ] = None
     model: Annotated[Word | None, Meta(description="The model's name.")] = None
     url: Annotated[str | None, Meta(description="Base URL of the server; the vendor's own if absent.")] = None
     api_key: Annotated[
@@ -121,7 +126,8 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     structured: Annotated[
         SchemaMode | None,
         Meta(
-            description="How a schema is told: native, json_object (openai), tool or prompt; native if absent."
+            description="How a schema is told: native, json_object (openai), tool or prompt; native if absent, "
+            "tool for mistral."
         ),
     ] = None
     mock: Annotated[Mock | None, Meta(description="Answers for provider: mock.")] = None
@@ -179,13 +185,20 @@ def _check_asked(step: Asked, one: Asked, place: str) -> None:
     """Whoever is asked is known, and can be asked in this way."""
     vendor = one.provider or step.provider
     if vendor is None:
-        raise ConfigProblem("provider", f"{place}say who is asked: provider: openai, anthropic or mock")
+        raise ConfigProblem(
+            "provider", f"{place}say who is asked: provider: openai, anthropic, google, mistral or mock"
+        )
     if vendor == "mock" and one.mock is None and step.mock is None:
         raise ConfigProblem("mock", f"{place}provider: mock needs mock: {{answers: […]}}")
     if vendor != "mock" and one.model is None and step.model is None:
         raise ConfigProblem("model", f"{place}provider: {vendor} needs a model")
-    if vendor == "anthropic" and (one.structured or step.structured) == "json_object":
-        raise ConfigProblem("structured", f"{place}anthropic has no json_object; take native, tool or prompt")
+    structured = one.structured or step.structured
+    if vendor in ("anthropic", "google") and structured == "json_object":
+        raise ConfigProblem("structured", f"{place}{vendor} has no json_object; take native, tool or prompt")
+    if vendor == "mistral" and structured in ("json_object", "native"):
+        raise ConfigProblem("structured", f"{place}mistral has no {structured} here; take tool or prompt")
+    if vendor in BY_LIBRARY and one.api_key is None and (step.api_key is None or step.provider != vendor):
+        raise ConfigProblem("api_key", f"{place}{vendor} needs an api_key: ${{{{ env.NAME }}}}")
     if one.dialect is not None and vendor != "openai":
         raise ConfigProblem("dialect", f"{place}only provider: openai has dialects")
 

@@ -9,6 +9,7 @@ from gonogo.gate.failures import GateError
 from gonogo.provider import Call, Context, Failed, Outcome
 from gonogo.providers._faults import fault
 from gonogo.providers.ai.conversation import NoSession
+from gonogo.providers.ai.loading import load
 from gonogo.providers.ai.outcomes import RULE, done, failed, gave_up
 from gonogo.providers.ai.pricing import pricing_of
 from gonogo.providers.ai.talk import Talk, TooManyRounds
@@ -20,6 +21,11 @@ _GRACE_S = 0.5
 
 async def ask(call: Call, context: Context) -> Outcome:
     """Done with the text, or with JSON that fits the step's schema; every other end is a fault with its kind."""
+    try:
+        await load(call.config)
+    except ImportError as problem:
+        told = f"{problem.name or 'a vendor library'} isn't installed: pip install 'gonogo[ai]'"
+        return Failed(fault(call, "ai.not_installed", "ai/not_installed", told))
     pricing = await pricing_of(call.config)
     try:
         talk = Talk(call, context, pricing)

@@ -21,6 +21,8 @@ TIMERS = Timers(connect_s=10.0, first_token_s=60.0, idle_s=30.0, attempt_s=180.0
 _URLS: Mapping[Vendor, str] = {
     "openai": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
+    "google": "https://generativelanguage.googleapis.com",
+    "mistral": "https://api.mistral.ai",
     "mock": "",
 }
 
@@ -87,7 +89,7 @@ def _way(config: Config, target: Target) -> Way:
         {**config.params, **target.params},
         config.temperature if target.temperature is None else target.temperature,
         target.max_tokens or config.max_tokens,
-        target.structured or config.structured or "native",
+        target.structured or config.structured or ("tool" if vendor == "mistral" else "native"),
         target.mock or config.mock,
         target.tier,
         target.window_tokens,
