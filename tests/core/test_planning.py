@@ -151,3 +151,12 @@ def test_C_2_R4_a_target_of_a_step_that_nothing_routes_to_stays_held_back() -> N
         plan(step("a"), step("off", start="routed", on_success=block(run=["notify"])), step("notify"))
     )
     assert script.started == ["a"]
+
+
+def test_C_2_R7_steps_behind_a_filtered_one_are_dropped_in_whatever_order_they_stand() -> None:
+    """Each is looked at once, after all that it depends on."""
+    chain = [step(f"s{number}", f"s{number + 1}") for number in range(50)]
+    script = Script(plan(*chain, step("s50", on=("push",)), step("other")), trigger={"name": "pr"})
+    assert (script.started, script.verdict) == (["other"], "GO")
+    assert set(script.state.excluded.values()) == {"event_filter", "dependency_excluded"}
+    assert len(script.state.excluded) == 51

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from gonogo.core.cycles import cycle, cycle_through_lists
 from gonogo.core.decisions import Planned, Refusal
 from gonogo.core.faults import Issue
-from gonogo.core.graph import Graph, edges
+from gonogo.core.graph import Graph, edges, topological
 from gonogo.core.plan import Need, Plan, Step
 
 RESERVED_TAGS = frozenset({"critical", "external", "internal", "info", "policy", "one_shot"})
@@ -86,13 +86,9 @@ def _drop_orphans(plan: Plan, excluded: dict[str, str]) -> None:
     """Without a tag filter, a step whose dependency was filtered out is dropped, with a reason (spec C.2 R7)."""
     if plan.include_tags or plan.exclude_tags or not excluded:
         return
-    changed = True
-    while changed:
-        changed = False
-        for step in plan.steps.values():
-            if step.name not in excluded and any(_is_out(need, excluded) for need in step.depends_on):
-                excluded[step.name] = "dependency_excluded"
-                changed = True
+    for name in topological(plan):
+        if name not in excluded and any(_is_out(need, excluded) for need in plan.steps[name].depends_on):
+            excluded[name] = "dependency_excluded"
 
 
 def _is_out(need: Need, excluded: dict[str, str]) -> bool:
