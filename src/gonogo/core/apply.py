@@ -233,6 +233,8 @@ def _settled(state: State, decision: d.Settled) -> Node:
     node.trigger = None
     node.waits_for = ()
     node.settled = True
+    if state.finishing:
+        state.finishing.pop((node.step, node.scope), None)
     return node
 
 
@@ -314,6 +316,8 @@ def _routing(state: State, decision: d.Routing) -> Node:
     else:
         move(state, node, life.ROUTING)
     node.trigger = decision.trigger
+    if decision.trigger == "on_finish":
+        state.finishing[node.step, node.scope] = None
     return node
 
 

@@ -84,6 +84,8 @@ def complete(state: State, node: Node) -> None:
 def reopen(state: State, node: Node) -> None:
     """The outcome is final no more."""
     node.settled = False
+    if state.finishing:
+        state.finishing.pop((node.step, node.scope), None)
     if node.complete:
         node.complete = False
         state.open_nodes += 1
@@ -147,6 +149,7 @@ def drop_items(state: State, node: Node) -> None:
             continue  # a route runs the step in there just now; it is no item
         item = scopes.pop(scope)
         state.remediating.pop((node.step, scope), None)
+        state.finishing.pop((node.step, scope), None)
         state.critical_failures.pop((node.step, scope), None)
         if not item.complete:
             state.open_nodes -= 1

@@ -7,7 +7,7 @@ from gonogo.core import fanout, initialising, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import group_parent, is_superseded, resolve
 from gonogo.core.parts import Part, Waiting
-from gonogo.core.scope import within
+from gonogo.core.scope import enclosing, within
 from gonogo.core.state import Node
 from gonogo.core.suppression import kept_back_by
 from gonogo.core.turn import Turn
@@ -25,6 +25,8 @@ def follow_up(turn: Turn, node: Node) -> None:
     elif not node.settled:
         turn.decide(d.Settled(node.step, node.scope))
         return
+    elif node.site.owns_group and node.scope:
+        _finish_outer_groups(turn, node)
     tell_dependents(turn, node)
     if node.outcome == "passed" and node.settled and node.wave and node.step in turn.state.kept_back:
         lift(turn, node)
@@ -44,7 +46,10 @@ def lift(turn: Turn, node: Node) -> None:
 
 
 def finish_group(turn: Turn, parent: Node) -> None:
-    """on_finish speaks when a forEach step and all its map descendants in this scope are complete (semantics.md 8)."""
+    """on_finish speaks when a forEach step and all its map descendants in this scope are done (semantics.md 8).
+
+    What runs over its items is complete, and lists among that have had their own say.
+    """
     if not parent.complete or not _group_complete(turn, parent):
         return
     if parent.trigger is not None:
@@ -68,8 +73,19 @@ def _finish_inner_groups(turn: Turn, node: Node) -> None:
                 finish_group(turn, parent)
 
 
+def _finish_outer_groups(turn: Turn, node: Node) -> None:
+    """A list within the items of another one has had its say: groups around it may have waited for that."""
+    for name in reversed(node.site.part.groups):
+        parent = resolve(turn.state, name, enclosing(node.scope))
+        if parent is not None and parent.site.owns_group and not parent.settled:
+            finish_group(turn, parent)
+
+
 def _group_complete(turn: Turn, parent: Node) -> bool:
-    return all(_member_complete(turn, name, parent.scope) for name in turn.graph.members[parent.step])
+    members = turn.graph.members[parent.step]
+    return all(_member_complete(turn, name, parent.scope) for name in members) and not any(
+        step in members and within(scope, parent.scope) for step, scope in turn.state.finishing
+    )
 
 
 def _member_complete(turn: Turn, name: str, scope: str) -> bool:

@@ -64,7 +64,9 @@ def run_targets(turn: Turn, node: Node, block: Block, results: Sequence[Result])
             end(turn, node)
             return
         waits_for.extend(started)
-    if waits_for and (block.says_more or retry_left(node, block) or looks_again(turn, node)):
+    if node.status == life.PENDING:
+        end(turn, node)  # an on_finish that has its own list made again speaks anew when that is done
+    elif waits_for and (block.says_more or retry_left(node, block) or looks_again(turn, node)):
         turn.decide(d.Remediating(node.step, node.scope, tuple(waits_for)))
     else:
         go_on(turn, node)

@@ -210,6 +210,9 @@ class State:
         self.dropped: dict[str, dict[str, int]] = {}
         self.foreign: dict[str, dict[str, None]] = {}
         self.remediating: dict[tuple[str, str], Node] = {}
+        self.finishing: dict[
+            tuple[str, str], None
+        ] = {}  # whose on_finish has begun to speak and hasn't decided
         self.critical_failures: dict[tuple[str, str], None] = {}
         self.open_faults: dict[tuple[str, str], OpenFault] = {}
         self.last_fault = 0

@@ -113,6 +113,8 @@ def failures(state: State) -> list[str]:
         found["budget"] = None
     elif state.stopping == "halted":
         found[state.stopped_by or "halted"] = None
+    if not found and state.undone_for is not None:
+        found["undone"] = None  # what undid it may have been the very step that had failed
     return list(found)
 
 

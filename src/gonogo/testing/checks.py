@@ -26,6 +26,7 @@ from gonogo.core.absorb import absorb
 from gonogo.core.apply import apply, fold
 from gonogo.core.attempts import NO_CALL
 from gonogo.core.commands import Command, LetAttempt, StartCall
+from gonogo.core.scope import within
 from gonogo.core.state import State
 from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
@@ -343,6 +344,15 @@ def _check_group(state: State, decision: d.Routing) -> None:
         missing = node is None and name in state.included - state.held_back
         if missing or (node is not None and not node.complete):
             raise Broken("group", f"on_finish of {decision.step} speaks before {name}")
+        if state.graph.steps[name].on_finish is not None:
+            _check_inner_groups(state, decision, name)
+
+
+def _check_inner_groups(state: State, decision: d.Routing, name: str) -> None:
+    """A list among that has its own on_finish behind it."""
+    for node in state.nodes[name].values():
+        if within(node.scope, decision.scope) and node.site.owns_group and not node.settled:
+            raise Broken("group", f"on_finish of {decision.step} speaks before {name} in {node.scope} has")
 
 
 def _check_room(state: State, decision: d.AnyDecision) -> None:
@@ -378,7 +388,7 @@ def _check_commands(record: Record, commands: Sequence[Command]) -> None:
 
 
 def verdict(state: State) -> str:
-    """The verdict by semantics.md 1 to 3, from the nodes alone."""
+    """The verdict by semantics.md 1 to 3, from the nodes alone; where undoing has begun the run had failed (20)."""
     nodes = list(state.all_nodes())
     if any(node.status in (life.HOLDING, life.IN_DOUBT) for node in nodes):
         return "HOLD"
@@ -389,4 +399,5 @@ def verdict(state: State) -> str:
         or (node.outcome == "cancelled" and state.stopping not in ("fail_fast", "halted", "budget"))
         for node in nodes
     )
-    return "NO-GO" if failed or stopped or state.breaches else "GO"
+    undone = state.undone_for is not None
+    return "NO-GO" if failed or stopped or undone or state.breaches else "GO"
