@@ -148,3 +148,16 @@ def test_semantics_8_an_outer_on_finish_does_not_wait_for_lists_of_other_items()
         answers={"never": False},
     )
     assert spoke(script, "outer") == ["top#1[1]"]
+
+
+def test_semantics_8_an_on_finish_that_has_spoken_says_nothing_again_for_what_is_skipped_behind_it() -> None:
+    """Once per execution, though the step over its items is skipped item by item and then as a whole."""
+    steps = (
+        step("outer", **LIST),
+        step("inner", "outer", **LIST, **MAP, on_finish=block(run=["mend"])),
+        step("tell", "inner?", **MAP),
+        step("mend"),
+    )
+    script = Script(plan(*steps), calls={"outer": [1], "inner": LOGICAL})
+    assert began(script) == [("inner", "outer#1[0]")]
+    assert script.started.count("mend@outer#1[0]") == 1

@@ -50,7 +50,7 @@ def finish_group(turn: Turn, parent: Node) -> None:
 
     What runs over its items is complete, and lists among that have had their own say.
     """
-    if not parent.complete or not _group_complete(turn, parent):
+    if parent.settled or not parent.complete or not _group_complete(turn, parent):
         return
     if parent.trigger is not None:
         if parent.status == life.REMEDIATING and routing.runs_are_complete(turn, parent):

@@ -349,9 +349,9 @@ def _check_group(state: State, decision: d.Routing) -> None:
 
 
 def _check_inner_groups(state: State, decision: d.Routing, name: str) -> None:
-    """A list among that has its own on_finish behind it."""
+    """What a list among that has begun to say is said; its items that were routed to since may still run."""
     for node in state.nodes[name].values():
-        if within(node.scope, decision.scope) and node.site.owns_group and not node.settled:
+        if within(node.scope, decision.scope) and node.trigger == "on_finish":
             raise Broken("group", f"on_finish of {decision.step} speaks before {name} in {node.scope} has")
 
 
