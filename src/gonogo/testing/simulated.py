@@ -34,6 +34,8 @@ from gonogo.testing.scenarios import Crash, Scenario
 from gonogo.testing.wishes import Wishes
 
 EVENTS_MAX = 6000
+STOPPING_S = 1 / 64
+"""How long a gated call takes to stop: it holds no slot, so what comes at the same moment has no order with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +304,7 @@ class Simulation:
         effect: Effect = "unknown" if flying and command.effects == "mutates" else "none"
         self.gates.forget(command.call)
         event = e.CallFailed(call=command.call, fault=fault, effect=effect)
-        self.waiting.append(_Waiting(self.now, event, command, acted))
+        self.waiting.append(_Waiting(self.now + STOPPING_S, event, command, acted))
 
     # --- crashes
 
