@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import click
@@ -10,6 +11,12 @@ import click
 from gonogo.cli import options
 from gonogo.cli.session import Session
 from gonogo.errors import UsageError
+
+LABEL = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
+"""As in `config/schema/base.py`, which takes long to import."""
+RATE_CALLS_MAX = 1_000_000
+RATE_SECONDS_MIN = 0.001
+"""Engines keep these as numbers of their own; what is far from any use may not fit."""
 
 
 @click.command("worker")
@@ -48,7 +55,7 @@ def COMMAND(session: Session, /, engine: str | None, **given: Any) -> int:  # no
         calls=given["calls"],
         calls_everywhere=given["calls_everywhere"],
         rate=_rate(given["rate"]),
-        labels=given["labels"],
+        labels=tuple(_label(text) for text in given["labels"]),
         drain_s=options.seconds(given["drain"], "--drain"),
     )
     if engine is None:
@@ -71,6 +78,15 @@ def _level(session: Session) -> int:
     return logging.INFO if session.output.verbose else logging.WARNING
 
 
+def _label(text: str) -> str:
+    """What a file may say in `runs_on`: no call would ever come under another label. Raises UsageError."""
+    if re.fullmatch(LABEL, text) is None:
+        raise UsageError(
+            f"{text[:80]!r} can't be a label", advice="use up to 40 small letters, digits and dashes within"
+        )
+    return text
+
+
 def _rate(text: str | None) -> tuple[int, float] | None:
     if text is None:
         return None
@@ -79,6 +95,6 @@ def _rate(text: str | None) -> tuple[int, float] | None:
         rate = int(calls), float(seconds)
     except ValueError:
         rate = 0, 0.0
-    if rate[0] < 1 or not 0 < rate[1] <= 86_400:
+    if not 1 <= rate[0] <= RATE_CALLS_MAX or not RATE_SECONDS_MIN <= rate[1] <= 86_400:
         raise UsageError(f"--rate takes CALLS/SECONDS, not {text!r}", advice="write it as 100/60")
     return rate

@@ -1,0 +1,34 @@
+"""What `gonogo worker` is told, before it reaches for its store or engine."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import Meta
+from tests.cli.conftest import Gonogo
+
+from gonogo.cli.verbs.worker import LABEL
+from gonogo.config.schema.base import Label
+
+NOWHERE = ("--engine", "dbos", "--store", "postgresql://ann@127.0.0.1:1/x")
+
+
+@pytest.mark.parametrize("label", ["", "a b", "A", "é", "-a", "a'; drop table x", "x" * 41, "a\n"])
+def test_a_label_that_no_file_can_name_is_refused(gonogo: Gonogo, label: str) -> None:
+    """It would wait for calls that never come; it is part of a queue's name, too."""
+    ended = gonogo("worker", *NOWHERE, "--label", label)
+    assert (ended.code, "can't be a label" in ended.err) == (2, True)
+
+
+def test_labels_are_those_of_files() -> None:
+    """One pattern, written in two places."""
+    [meta] = [each for each in Label.__metadata__ if isinstance(each, Meta)]
+    assert meta.pattern == f"^{LABEL}$"
+
+
+@pytest.mark.parametrize(
+    "rate", ["1/nan", "1/0", "1/inf", "0/1", "-1/1", "1e9/1", "1/1e-300", f"{10**20}/1", "1", "/"]
+)
+def test_a_rate_that_nothing_can_keep_is_refused(gonogo: Gonogo, rate: str) -> None:
+    """Before anything is written into an engine's tables."""
+    ended = gonogo("worker", *NOWHERE, "--rate", rate)
+    assert (ended.code, "--rate takes CALLS/SECONDS" in ended.err) == (2, True)
