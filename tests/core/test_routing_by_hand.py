@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Never, Script, block, plan, step
 
@@ -41,12 +43,15 @@ def test_semantics_7_an_item_that_waits_in_a_fan_out_sent_round_again_is_over() 
     assert script.outcome("work", "list#1[1]") is None
 
 
-def test_semantics_7_the_fan_out_around_it_is_looked_at() -> None:
-    """Semantics 7: that may have been the last of its items."""
-    script, fan_out, _ = backing_off()
+def test_semantics_7_a_fan_out_that_is_to_run_again_is_looked_at_at_once() -> None:
+    """Semantics 7: where nothing of it is under way it is over, though no item had to be given up."""
+    script = Script(
+        plan(step("list", for_each=True), step("work", "list", fanout="map")),
+        calls={"list": [1, 2], "work": Never()},
+    )
     turn = Turn(script.state)
-    routing.abandon_waits(turn, fan_out)
-    assert fan_out in turn.refills
+    routing.abandon_waits(turn, script.node("work"))
+    assert (list(turn.refills), turn.decisions) == ([script.node("work")], [])
 
 
 def test_C_10_R1_what_was_run_in_an_item_that_is_history_is_not_waited_for() -> None:
@@ -98,3 +103,30 @@ def test_C_14_R1_a_group_that_is_settled_is_settled_once() -> None:
     script.node("a").settled = False
     routing.end_group(turn, script.node("list"))
     assert turn.decisions == [d.Settled("a", "")]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "expected"), [("on_finish", True), ("on_success", False), ("on_fail", False)]
+)
+def test_C_14_R3_only_an_on_finish_waits_to_look_again(trigger: str, expected: bool) -> None:
+    """C.14 R3: no other block changes the mind of a step that its `if` has skipped."""
+    script = Script(plan(step("list", for_each=True), step("report", if_="ready")), answers={"ready": False})
+    node = script.node("list")
+    node.trigger = trigger
+    assert routing.looks_again(Turn(script.state), node) is expected
+
+
+@pytest.mark.parametrize(
+    ("ready", "stopping", "members"),
+    [(False, None, [(("report", ""),)]), (True, None, []), (False, "cancelled", [])],
+)
+def test_C_14_R3_nothing_is_judged_again_where_nothing_was_skipped_or_the_run_stops(
+    ready: bool, stopping: str | None, members: list[Any]
+) -> None:
+    """C.14 R3: no decision is taken about no step."""
+    script = Script(plan(step("list", for_each=True), step("report", if_="ready")), answers={"ready": ready})
+    script.state.stopping = stopping
+    turn = Turn(script.state)
+    routing.look_again(turn, script.node("list"))
+    assert [one.members for one in turn.decisions if isinstance(one, d.Routed)] == members
+    assert len(turn.decisions) == len(members)
