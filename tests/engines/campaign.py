@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -177,6 +178,7 @@ class Killer:
 
     def __init__(self, here: World, counts: Counting, chance: random.Random, kills: int) -> None:
         self.kills = 0
+        self.ended: list[subprocess.Popen[str]] = []
         self._most = kills
         self._thread = threading.Thread(target=self._run)
         self._stopped = threading.Event()
@@ -209,12 +211,22 @@ class Killer:
         """Kill one when it is time, and start another."""
         if not (self._struck.is_set() or time.monotonic() > self._due_s):
             return
+        self._replace_ended()
         if sum(self._is_up(each) for each in self._here.workers) < WORKERS:
             return
-        self._chance.choice(self._living()).kill()
+        victim = self._chance.choice(self._living())
+        victim.kill()
+        victim.wait()
         self.kills += 1
         self._here.starting("--label", "far")
         self._aim()
+
+    def _replace_ended(self) -> None:
+        """A worker has no cause to end by itself."""
+        for each in self._here.workers:
+            if each.poll() not in (None, -signal.SIGKILL) and each not in self.ended:
+                self.ended.append(each)
+                self._here.starting("--label", "far")
 
     def _aim(self) -> None:
         """A stage that some call comes to; or a time, if none comes there."""
@@ -262,6 +274,7 @@ def campaign(
                     f"{each.seed}: {killer.kills} kills so far; {'; '.join(each.wrong) or 'ok'} {each.doubts or ''}"
                 )
             threading.Event().wait(LOOK_S)
+    wrong += [f"worker {each.pid} ended with {each.returncode}" for each in killer.ended]
     return killer.kills, begun, wrong
 
 
