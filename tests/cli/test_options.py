@@ -44,6 +44,6 @@ def test_run_has_the_options_of_the_contract_and_no_others() -> None:
     assert {name[2:] for name in names if name.startswith("--")} == set(
         """
         step event payload base tags exclude-tags max-parallelism fail-fast safe-mode safety seed runs-dir store
-        durability env input message format out verbose quiet no-color
+        durability env input message format out verbose quiet no-color engine url queue detach
         """.split()
     )
