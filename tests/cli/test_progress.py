@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from gonogo.cli.progress import ROWS_MAX, log_text, row, rows
+from io import StringIO
+
+from gonogo.app import Options, Start, loads, start_run
+from gonogo.cli.output import Output
+from gonogo.cli.progress import ROWS_MAX, STILL_S, Lines, log_text, row, rows, still_text
+from gonogo.core.decisions import Started
 from gonogo.hosts.base import LogLine
+from gonogo.journal.memory import MemoryRuns
+from gonogo.journal.records import Record
 from gonogo.report.watching import Activity, Watch
 
 
@@ -33,3 +40,31 @@ def test_many_rows_are_counted_and_fit_the_terminal() -> None:
 def test_log_lines_are_escaped() -> None:
     """What a call says can't reach the terminal's controls."""
     assert log_text(LogLine("r", "a", "", "warn", "x\x1b[2J\ny")) == "a: warn: x\\x1b[2J\n  y"
+
+
+def test_a_log_says_what_is_under_way_when_there_was_no_news_for_long() -> None:
+    """Once a minute of silence is over, and not again before the next one is."""
+    stderr, now = StringIO(), [0.0]
+    lines = Lines(Output({}, StringIO(), stderr), clock=lambda: now[0])
+    loaded = loads('version: "1.0"\nsteps: {tests: {type: noop}}')
+    seen: list[Record] = []
+    start_run(loaded.plan, Start(), Options(runs=MemoryRuns(), sinks=(seen.append,)))
+    for record in seen:
+        lines.see(record)
+        if any(isinstance(decision, Started) for decision in record.decisions):
+            break
+    for now[0] in (STILL_S - 1, STILL_S, STILL_S + 1):
+        lines.still()
+    with lines.paused():
+        now[0] = 3 * STILL_S
+        lines.still()
+    told = [line for line in stderr.getvalue().splitlines() if "under way" in line]
+    assert len(told) == 1
+    assert "under way: tests for 60.0 s" in told[0]
+
+
+def test_what_is_under_way_is_told_with_its_items_and_cut() -> None:
+    """The first few by name."""
+    some = [Activity("a", "x#1[0]", "running", 1.0), Activity("b", "", "items", 0.0, done=1, total=3)]
+    assert still_text(some, 61.0) == "under way: a@x#1[0] for 60.0 s, b for 61.0 s (1 of 3 items)"
+    assert still_text(some[:1] * (ROWS_MAX + 2), 61.0).endswith(" and 2 more")

@@ -25,6 +25,8 @@ ROWS_MAX = 8
 DRAW_AFTER_S = 0.3
 """Shorter runs draw nothing, and don't wait for rich to be imported."""
 REFRESHES_PER_S = 8
+STILL_S = 60
+"""After so long without news a log says what is under way: silence looks like a hang, and CI ends silent jobs."""
 _LOG_LEVELS = ("info", "warn", "error")
 
 
@@ -60,24 +62,49 @@ def progress_for(output: Output) -> Progress:
 
 
 class Lines:
-    """A line an event."""
+    """A line an event, and one for what is under way when there was none for a while."""
 
-    def __init__(self, output: Output, *, silent: bool = False) -> None:
+    def __init__(
+        self, output: Output, *, silent: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._output = output
         self._silent = silent
+        self._clock = clock
         self._style = output.side_style()
+        self._watch = Watch()
+        self._seen_at = self._said_at = clock()
+        self._pauses = 0
+        self._over = threading.Event()
 
     def see(self, record: Record) -> None:
         """Print what is news."""
         if self._silent:
             return
+        self._watch.see(record)
+        self._seen_at = self._clock()
         lines = [
             f"{self._style.paint(plain(place), 'bold')}: {sentence}"
             for place, sentence in log_lines(record, everything=self._output.verbose)
         ]
         if lines:
-            when = self._style.paint(f"{record.event.at:9.3f}", "dim")
-            self._output.say("\n".join(f"{when}  {line}" for line in lines))
+            self._say(record.event.at, lines)
+
+    def _say(self, at_s: float, lines: list[str]) -> None:
+        when = self._style.paint(f"{at_s:9.3f}", "dim")
+        self._output.say("\n".join(f"{when}  {line}" for line in lines))
+        self._said_at = self._clock()
+
+    def still(self) -> None:
+        """Print what is under way, if nothing was printed for long and nobody is being asked."""
+        now = self._clock()
+        active = list(self._watch.active.values())
+        if now - self._said_at >= STILL_S and active and not self._pauses:
+            now_s = self._watch.at_s + (now - self._seen_at)
+            self._say(now_s, [still_text(active, now_s)])
+
+    def _keep_telling(self) -> None:
+        while not self._over.wait(STILL_S):
+            self.still()
 
     def log(self, line: LogLine) -> None:
         """Print what a call says; debug and progress only with `-v`."""
@@ -86,16 +113,23 @@ class Lines:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing moves here."""
-        yield
+        """A question isn't interrupted."""
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
 
     def __enter__(self) -> Lines:
+        if not self._silent:
+            threading.Thread(target=self._keep_telling, name="gonogo-still", daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to put back."""
+        """Nothing more is told."""
+        self._over.set()
 
 
 class Moving:
@@ -227,6 +261,20 @@ def row(activity: Activity, now_s: float) -> tuple[str, str]:
         due = f" in {duration(max(0, round((activity.due_s - now_s) * 1000)))}" if activity.due_s else ""
         return f"◦ {name}  waits{text}{due}", "yellow"
     return f"▸ {name}  {elapsed}{text}", "cyan"
+
+
+def still_text(active: list[Activity], now_s: float) -> str:
+    """`under way: types for 2 m 16 s, tests for 2 m 16 s (1 of 3 items)`, the first few."""
+    told = [_still(activity, now_s) for activity in active[:ROWS_MAX]]
+    more = len(active) - ROWS_MAX
+    return "under way: " + ", ".join(told) + (f" and {more} more" if more > 0 else "")
+
+
+def _still(activity: Activity, now_s: float) -> str:
+    name = plain(f"{activity.step}@{activity.scope}" if activity.scope else activity.step)
+    elapsed = duration(max(0, round((now_s - activity.since_s) * 1000)))
+    items = f" ({activity.done:,} of {activity.total:,} items)" if activity.kind == "items" else ""
+    return f"{name} for {elapsed}{items}"
 
 
 def brief_cells(line: str, width: int) -> str:
