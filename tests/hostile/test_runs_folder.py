@@ -126,6 +126,16 @@ def test_a_time_that_no_calendar_has_hides_no_other_run(gonogo: Gonogo, held: Pa
         assert (ended.code, held.name in ended.out) == (0, True)
 
 
+@pytest.mark.parametrize("names", [5, True, {"a": 1}, "PATH", [["PATH"], {}, None, 5]])
+def test_forged_names_of_variables_are_nobodys(gonogo: Gonogo, held: Path, names: Any) -> None:
+    """Which variables were given to a run is read from its first record."""
+    path = held / "journal.jsonl"
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    records[0]["event"]["context"] = {"$overlay": names}
+    path.write_bytes(b"".join(_sealed(record) for record in records))
+    assert gonogo("answer", held.name, "ask", "yes").code == 0
+
+
 def _sealed(record: dict[str, Any]) -> bytes:
     record.pop("crc", None)
     body = json.dumps(record, separators=(",", ":")).encode()[:-1]

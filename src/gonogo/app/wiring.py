@@ -86,7 +86,9 @@ def surroundings_of(
 
     `plan`: the run's own by now, where it may be another than at the start.
     """
-    names = first.context.get(OVERLAY) or ()
+    told = first.context.get(OVERLAY)
+    # A forged record may name anything there.
+    names = [name for name in told if isinstance(name, str)] if isinstance(told, list | tuple) else []
     kept = {name: str(first.env[name]) for name in names if name in first.env}
     secret = {name: os.environ[name] for name in names if name not in kept and name in os.environ}
     overlay = {**kept, **secret, **options.env}
