@@ -11,12 +11,16 @@ import pytest
 from tests.hosts.fleet import Fleet, fleet
 
 from gonogo.app import worker
+from gonogo.app.engines import start_of
 from gonogo.core.commands import StartCall
+from gonogo.core.events import CancelAsked
 from gonogo.core.state import State
 from gonogo.engines.base import Errand
 from gonogo.errors import JournalError
 from gonogo.hosts import away
+from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.pool import Ticket
+from gonogo.journal.records import Record
 from gonogo.provider import Call, Context, Done, Outcome, Provider
 
 MAP = """
@@ -189,7 +193,6 @@ def test_a_cancel_reaches_a_call_on_another_worker() -> None:
     """Its worker is rung for."""
 
     async def story(made: Fleet, touch: Touch) -> None:
-        from gonogo.core.events import CancelAsked
 
         run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
         await touch.begun.wait()
@@ -316,3 +319,12 @@ def test_calls_are_handed_over_again_after_an_engine_broke(
         assert "1 calls wait: the engine broke" in caplog.text
 
     with_fleet(story, "a", labels={"a": ("l",)})
+
+
+def test_a_run_without_its_start_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks what carries it, say to cancel it, learns that its journal is damaged."""
+    runs = MemoryRuns()
+    monkeypatch.setattr(runs, "records", lambda run_id: [Record(0, 0.0, CancelAsked())])
+    with pytest.raises(JournalError, match="r holds no record of its start") as caught:
+        start_of(runs, "r")
+    assert caught.value.advice == "restore its journal from a backup"

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from gonogo.app.options import Options, Start, runs_in
 from gonogo.core.events import RunStarted
 from gonogo.engines.base import Limits
 from gonogo.errors import EngineError, Interrupted, JournalError, UsageError
+from gonogo.journal.sharing import is_shared
 
 if TYPE_CHECKING:
     from gonogo.core.plan import Plan
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gonogo.engines.base import Engine, EngineWorker
     from gonogo.engines.dbos.engine import DbosEngine
     from gonogo.journal.sharing import SharedRuns
+    from gonogo.journal.store import Runs
 
 __all__ = [
     "CARRIED", "ENGINES", "Carrier", "Limits", "carrier_of", "engine_for", "follow", "followed", "hand_on",
@@ -139,12 +141,12 @@ def followed(run_id: str, options: Options, known: int = -1) -> State:
 def shared(options: Options) -> SharedRuns:
     """The store that all workers reach. Raises UsageError when there is none."""
     runs = runs_in(options)
-    if not hasattr(runs, "records_after"):
+    if not is_shared(runs):
         raise UsageError(
             "an engine's workers need a store that all of them reach",
             advice="give --store postgresql://user@host/database, or set GONOGO_STORE",
         )
-    return cast("SharedRuns", runs)
+    return runs
 
 
 def engine_for(carrier: Carrier, options: Options) -> Engine:
@@ -241,17 +243,19 @@ def _missing(name: str, problem: ImportError) -> EngineError:
     )
 
 
-def has_started(runs: Any, run_id: str) -> bool:
+def has_started(runs: Runs, run_id: str) -> bool:
     """Whether somebody has begun with the run."""
-    return not hasattr(runs, "submitted") or runs.submitted(run_id) is None
+    return not is_shared(runs) or runs.submitted(run_id) is None
 
 
-def start_of(runs: Any, run_id: str) -> RunStarted:
+def start_of(runs: Runs, run_id: str) -> RunStarted:
     """The event that started a run, or will. Raises JournalError."""
-    submitted = runs.submitted(run_id) if hasattr(runs, "submitted") else None
+    submitted = runs.submitted(run_id) if is_shared(runs) else None
     if submitted is not None:
-        return cast("RunStarted", submitted)
+        return submitted
     first = next(iter(runs.records(run_id)), None)
     if first is None or not isinstance(first.event, RunStarted):
-        raise JournalError(f"run {run_id} holds no record")
+        raise JournalError(
+            f"run {run_id} holds no record of its start", advice="restore its journal from a backup"
+        )
     return first.event

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from gonogo.core.events import RunStarted
 from gonogo.journal.pool import Pool
 from gonogo.journal.records import Record
 from gonogo.journal.store import Runs
 
-__all__ = ["SharedRuns"]
+__all__ = ["SharedRuns", "is_shared"]
 
 
 class SharedRuns(Runs, Protocol):
@@ -36,3 +36,8 @@ class SharedRuns(Runs, Protocol):
     def submitted(self, run_id: str) -> RunStarted | None:
         """The start of a run that was submitted and hasn't started."""
         ...
+
+
+def is_shared(runs: Runs) -> TypeGuard[SharedRuns]:
+    """Whether hosts on several machines reach a place. Asked of one method: to look at `pool` may connect."""
+    return hasattr(runs, "records_after")
