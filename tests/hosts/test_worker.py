@@ -193,7 +193,6 @@ def test_a_cancel_reaches_a_call_on_another_worker() -> None:
     """Its worker is rung for."""
 
     async def story(made: Fleet, touch: Touch) -> None:
-
         run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
         await touch.begun.wait()
         made.runs.inbox(run_id).put(CancelAsked(by="somebody"))

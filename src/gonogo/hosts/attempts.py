@@ -2,7 +2,7 @@
 
     gate ─▶ AttemptAsked ─▶ core: budgets, slot, stop ─▶ record ─▶ LetAttempt ─▶ the attempt ─▶ AttemptEnded
 
-What a run beneath wants to spend is asked here, too, where this run or one above it has a budget for that.
+Where a run above has a budget, it is asked first (`above.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,7 @@ from gonogo.core.budgets import has_a_reserve
 from gonogo.core.commands import LetAttempt, StartCall
 from gonogo.core.faults import Fault
 from gonogo.core.state import State
+from gonogo.hosts.above import Above, Loan
 from gonogo.hosts.slots import Slots
 from gonogo.journal.normalise import normalise
 
@@ -97,69 +98,6 @@ class Attempts:
         if isinstance(loan, Loan):
             return None
         return Fault("budget.calls", "logical", f"{command.step}/budget_exceeded", loan)
-
-
-class Loan(NamedTuple):
-    """What those above have set aside: their ticket, and what those above them have."""
-
-    ticket: int
-    above: Loan | None = None
-
-
-class Above:
-    """The call that a run beneath belongs to, as a place to ask before spending."""
-
-    def __init__(self, attempts: Attempts, call: int, above: Above | None) -> None:
-        self._attempts = attempts
-        self._call = call
-        self._above = above
-
-    @property
-    def counts_calls(self) -> bool:
-        """Whether this run or one above it has a budget of calls."""
-        budget = self._attempts.state.graph.plan.budget
-        return budget.calls is not None or (self._above is not None and self._above.counts_calls)
-
-    async def ask(self, who: str, *, tokens: int = 0, money: float = 0.0, calls: int = 0) -> Loan | str:
-        """Have it set aside here and above, or hear what is short; then nothing is set aside."""
-        higher: Loan | None = None
-        if self._above is not None:
-            asked = await self._above.ask(who, tokens=tokens, money=money, calls=calls)
-            if isinstance(asked, str):
-                return asked
-            higher = asked
-        budget = self._attempts.state.graph.plan.budget
-        counts = budget.calls is not None if calls else budget.tokens is not None or budget.money is not None
-        if not counts:
-            return Loan(0, higher)
-        loan = Loan(self._attempts.ticket(), higher)
-        refusal = await self._attempts.leave(
-            e.AttemptAsked(
-                at=self._attempts.clock.now(),
-                call=self._call,
-                ticket=loan.ticket,
-                tokens=tokens,
-                money=money,
-                calls=calls,
-                beneath=self._attempts.around.redactor.text(who),
-            )
-        )
-        if refusal is None:
-            return loan
-        self.settle(Loan(0, higher))
-        return refusal
-
-    def settle(self, loan: Loan, tokens: int = 0, money: float = 0.0) -> None:
-        """Tell what was really spent."""
-        if self._above is not None and loan.above is not None:
-            self._above.settle(loan.above, tokens, money)
-        if loan.ticket:
-            at = self._attempts.clock.now()
-            self._attempts.post(
-                e.AttemptEnded(
-                    at=at, call=self._call, ticket=loan.ticket, input_tokens=tokens, money=money, over=True
-                )
-            )
 
 
 class _Ledger:

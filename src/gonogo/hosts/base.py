@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gonogo.core.plan import Plan
     from gonogo.core.state import State
     from gonogo.expressions.sandbox import Sandbox
-    from gonogo.hosts.attempts import Above
+    from gonogo.hosts.above import Above
     from gonogo.hosts.away import Spread
     from gonogo.journal.records import Record
     from gonogo.journal.redact import Redactor

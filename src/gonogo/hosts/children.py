@@ -35,7 +35,7 @@ from gonogo.provider import ChildResult, Provider
 from gonogo.providers.table import Table, UnknownType
 
 if TYPE_CHECKING:
-    from gonogo.hosts.attempts import Above
+    from gonogo.hosts.above import Above
 
 _NO_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _BASE_CHARACTERS_MAX = 72

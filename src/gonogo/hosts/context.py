@@ -19,7 +19,7 @@ from gonogo.provider import ChildResult, Outcome
 
 if TYPE_CHECKING:
     from gonogo.gate import Gate, Policy
-    from gonogo.hosts.attempts import Above
+    from gonogo.hosts.above import Above
 
 
 class RunChild(Protocol):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from gonogo.gate.policy import Policy
     from gonogo.gate.rules import Answer
     from gonogo.gate.stores import Store
-    from gonogo.hosts.attempts import Above, Attempts
+    from gonogo.hosts.above import Above
+    from gonogo.hosts.attempts import Attempts
     from gonogo.hosts.base import Surroundings
     from gonogo.hosts.evaluation import Evaluations
 
