@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gonogo.cli import options
 from gonogo.cli.session import Place, Session
 from gonogo.errors import UsageError
+
+if TYPE_CHECKING:
+    from gonogo.app import Options, Summary
 
 
 @click.command("runs")
@@ -65,20 +68,12 @@ def _export(session: Session, runs_dir: Place, run: str, folder: Path) -> int:
 def _list(
     session: Session, runs_dir: Place, limit: int, children: bool, waiting: bool, format_name: str
 ) -> int:
-    from gonogo.app import Options, due_runs, list_runs, run_ids, waiting_runs
+    from gonogo.app import Options
     from gonogo.cli.listing import as_json, rows
     from gonogo.report.formats import json_text
 
-    place = Options(runs=runs_dir)
-    if waiting:
-        every = waiting_runs(place)
-        due = set(due_runs(every))
-        newest = [one for one in reversed(every) if children or "." not in one.run_id]
-        total, shown = len(newest), newest[:limit]
-    else:
-        ids = [run_id for run_id in reversed(run_ids(place)) if children or "." not in run_id]
-        total, shown = len(ids), list_runs(place, ids[:limit])
-        due = set(due_runs(shown))
+    find = _waiting if waiting else _all
+    total, shown, due = find(Options(runs=runs_dir), limit, children)
     style = session.output.style()
     if format_name == "json":
         told = [as_json(one, due=one.run_id in due) for one in shown]
@@ -95,3 +90,21 @@ def _list(
     if due:
         session.output.say(f"{len(due)} due: gonogo resume --due")
     return 0
+
+
+def _waiting(place: Options, limit: int, children: bool) -> tuple[int, list[Summary], set[str]]:
+    """How many there are, the newest of them, and which are due, those that aren't shown among them."""
+    from gonogo.app import due_runs, waiting_runs
+
+    every = waiting_runs(place)
+    newest = [one for one in reversed(every) if children or "." not in one.run_id]
+    return len(newest), newest[:limit], set(due_runs(every))
+
+
+def _all(place: Options, limit: int, children: bool) -> tuple[int, list[Summary], set[str]]:
+    """As `_waiting`; what isn't shown isn't read."""
+    from gonogo.app import due_runs, list_runs, run_ids
+
+    ids = [run_id for run_id in reversed(run_ids(place)) if children or "." not in run_id]
+    shown = list_runs(place, ids[:limit])
+    return len(ids), shown, set(due_runs(shown))
