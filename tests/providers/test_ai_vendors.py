@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 from msgspec import ValidationError
 from tests.servers import faulty
@@ -16,7 +18,7 @@ from tests.servers.faulty import FaultyServer, Received, Script, answer
 from gonogo.gate.policy import Bounds, Policy
 from gonogo.provider import Done, Failed, Outcome, Value
 from gonogo.providers.ai import PROVIDER
-from gonogo.testing import ScriptedContext
+from gonogo.testing import ScriptedContext, call_for
 
 Do = Callable[..., Outcome]
 KEY = "k-very-secret"
@@ -345,6 +347,22 @@ def test_without_the_extra_the_fault_says_what_to_install(
         assert server.requests == []
     assert outcome.fault.kind == "ai.not_installed"
     assert "gonogo[ai]" in outcome.fault.message
+
+
+def test_L7_a_cancelled_question_is_hung_up_on(vendor: str, context: ScriptedContext) -> None:
+    """Law 7: through the library, too, and no second request follows."""
+
+    async def cancelled(server: FaultyServer) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(PROVIDER.run, call_for(PROVIDER, at(server, vendor)), context)
+            while not server.requests:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+
+    with FaultyServer(faulty.STALL_BEFORE_HEADERS) as server:
+        anyio.run(cancelled, server)
+        assert server.until_hung_up()
+        assert len(server.requests) == 1
 
 
 def test_who_asks_others_loads_no_library() -> None:
