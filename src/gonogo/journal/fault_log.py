@@ -72,11 +72,25 @@ class FaultStory(Struct):
 
 
 def lines_of(fault: FaultStory, records: Sequence[Record]) -> list[Line]:
-    """What happened to the step while the fault was open, and what followed from it: who was told, what was undone."""
-    first, last = fault.turns[0].seq, fault.turns[-1].seq
+    """What happened to the step after the start that failed, up to the fault's end, and what followed from it: who was
+    told, what was undone.
+    """
+    first, last = _after_its_start(fault, records), fault.turns[-1].seq
     own = story(records, fault.step, fault.scope)
     told = [line for line in own if first <= line.seq and (fault.end is None or line.seq <= last)]
     return [*told, *_undone_for(fault, records)]
+
+
+def _after_its_start(fault: FaultStory, records: Sequence[Record]) -> int:
+    """The first record behind the one that started what failed: attempts of its call stand there, before the fault."""
+    detected = fault.turns[0].seq
+    starts = (
+        record.seq
+        for record in records
+        for one in record.decisions
+        if type(one) is d.Started and (one.step, one.scope) == (fault.step, fault.scope)
+    )
+    return max((seq + 1 for seq in starts if seq < detected), default=detected)
 
 
 def _undone_for(fault: FaultStory, records: Sequence[Record]) -> Iterator[Line]:
