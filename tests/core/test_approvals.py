@@ -11,6 +11,7 @@ from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, st
 
 from gonogo.core import approvals
 from gonogo.core import decisions as d
+from gonogo.core.apply import apply
 from gonogo.core.events import AnswerGiven, CancelAsked, Resumed
 from gonogo.core.fault_decisions import Held, Vote
 from gonogo.core.plan import Handover, Hold, Reminder, Retry
@@ -220,6 +221,14 @@ def test_without_a_default_the_end_of_the_wait_is_a_failure_that_is_escalated() 
 def reminding(every_s: float = HOUR, most: int = 5, **more: Any) -> Script:
     """A step that has others told every hour."""
     return asking(Hold(remind=Reminder("notify", every_s, most)), **more)
+
+
+def test_a_wait_has_one_timer_whatever_its_records_say() -> None:
+    """A forged one that sets another leaves none behind for which the cancelled run would wait."""
+    script = reminding()
+    apply(script.state, d.WaitsOn("ask", "", 2**60, 1e308))
+    assert list(script.state.timers) == [2**60]
+    assert script.tell(CancelAsked()).verdict == "NO-GO"
 
 
 def test_who_reminds_runs_only_when_it_is_time() -> None:

@@ -68,6 +68,8 @@ def _handed_over(state: State, decision: d.HandedOver) -> Node:
 def _waits_on(state: State, decision: d.WaitsOn) -> Node:
     node, hold = _on_hold(state, decision)
     node.hold = replace(hold, timer=decision.timer, wake_s=decision.wake_s)
+    if node.timer is not None:
+        state.timers.pop(node.timer, None)  # it has fired; in a forged journal a stray one would keep the run
     node.timer = None
     if decision.timer is not None and decision.wake_s is not None:
         set_timer(state, node, decision.timer, decision.wake_s)
