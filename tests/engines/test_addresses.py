@@ -1,0 +1,49 @@
+"""What is told of stores and engines that can't be used, and of runs that nobody has begun with."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engines.world import World
+
+from gonogo import app
+from gonogo.app.engines import Carrier, engine_for, submit_run
+from gonogo.app.options import Options, Start
+from gonogo.engines.dbos.worker import DbosWorker
+from gonogo.errors import EngineError, JournalError
+
+NOWHERE = "postgresql://somebody:hidden-word@127.0.0.1:1/runs"
+PLAN = app.loads('version: "1.0"\nsteps:\n  one: {type: noop}\n').plan
+
+
+def test_a_run_for_a_store_without_workers_is_refused_and_leaves_nothing(on_dbos: World) -> None:
+    """There are no queues before the first worker."""
+    with pytest.raises(EngineError, match="no worker has ever been started") as refused:
+        submit_run(PLAN, Start(), on_dbos.options, Carrier("dbos"))
+    assert on_dbos.runs.ids() == []
+    assert on_dbos.store.split(":")[2].split("@")[0] not in f"{refused.value} {refused.value.advice}"
+
+
+def test_a_run_that_nobody_has_begun_with_is_queued(on_dbos: World) -> None:
+    """A list says so, and so does who wants to read it."""
+    from gonogo.app.wiring import first_record_of, redactor_for
+
+    event = first_record_of(PLAN, Start(), on_dbos.options, {}, redactor_for({}, PLAN))
+    on_dbos.runs.submit(event)
+    (one,) = app.list_runs(on_dbos.options, [event.run_id])
+    assert (one.queued, one.verdict, one.problem) == (True, None, None)
+    with pytest.raises(JournalError, match="is queued: no worker has begun with it"):
+        on_dbos.runs.read(event.run_id)
+
+
+def test_a_store_that_isnt_there_is_told_without_its_password() -> None:
+    """To a worker, and to who hands a run over."""
+    for use in (lambda: DbosWorker(NOWHERE), lambda: engine_for(Carrier("dbos"), Options(runs=NOWHERE))):
+        with pytest.raises(EngineError, match="Connection refused|connection failed") as refused:
+            use()
+        assert "hidden-word" not in f"{refused.value} {refused.value.advice}"
+
+
+def test_a_temporal_server_that_isnt_there_is_told_in_plain_words() -> None:
+    """Not in the words of its library."""
+    with pytest.raises(EngineError, match=r"127\.0\.0\.1:1 can't be used: Connection refused"):
+        engine_for(Carrier("temporal", "127.0.0.1:1"), Options())
