@@ -9,6 +9,7 @@ import pytest
 from tests.servers.postgres import Server
 
 from gonogo.engines.dbos import takeover
+from gonogo.engines.dbos.names import place_of
 from gonogo.engines.dbos.takeover import Lease
 from gonogo.engines.urls import named
 
@@ -69,3 +70,37 @@ def test_each_loss_of_a_worker_is_counted(url: str) -> None:
     one = lease(url, "a")
     assert [one.taken_over("run/1"), one.taken_over("run/1"), one.taken_over("run/2")] == [1, 2, 1]
     one.release()
+
+
+class Broken:
+    """An engine's client that can't tell what a worker had."""
+
+    def list_workflows(self, **_: object) -> list[object]:
+        raise ValueError("not now")
+
+
+def test_work_that_cannot_be_taken_over_yet_is_left_for_the_next_look(url: str) -> None:
+    """The thread goes on with giving signs of life; without it its own worker would be taken for dead."""
+    gone, one, other = lease(url, "a"), lease(url, "b"), lease(url, "c")
+    gone.enlist()
+    gone._connection.close()
+    watch = takeover.Watch(one, lambda run_id, call, times: None, lambda: True)
+    while other.dead() != ["a"]:
+        pass  # the server notices in its own time
+    other.leave_to_others("a")
+    watch._take_over_all(Broken())  # type: ignore[arg-type]
+    assert other.dead() == ["a"]
+    one.release()
+    other.release()
+
+
+@pytest.mark.parametrize(
+    ("workflow", "place"),
+    [("r/7", ("r", 7)), ("r/segment-ab", ("r", None)), ("r/" + "9" * 5000, ("r", None)), ("r/\u0663", ("r", None)),
+     ("", ("", None))],
+)  # fmt: skip
+def test_a_workflow_that_somebody_named_otherwise_is_no_call(
+    workflow: str, place: tuple[str, int | None]
+) -> None:
+    """Its id is read from a table that others write."""
+    assert place_of(workflow) == place

@@ -11,6 +11,8 @@ SEGMENT = "gonogo.segment"
 CALL = "gonogo.call"
 SEGMENTS = "gonogo-segments"
 CALLS = "gonogo-calls"
+_DIGITS_MAX = 18
+"""Of a call's number; the store has 64 bits for it."""
 
 
 def queue_of(label: str) -> str:
@@ -24,6 +26,6 @@ def call_id(run_id: str, call: int) -> str:
 
 
 def place_of(workflow_id: str) -> tuple[str, int | None]:
-    """Run and call (None: a segment) of a workflow."""
+    """Run and call (None: a segment) of a workflow, whoever named it."""
     run_id, _, rest = workflow_id.partition("/")
-    return run_id, int(rest) if rest.isdecimal() else None
+    return run_id, int(rest) if rest.isascii() and rest.isdigit() and len(rest) <= _DIGITS_MAX else None

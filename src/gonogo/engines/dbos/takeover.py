@@ -96,6 +96,10 @@ class Lease:
     def forget(self, worker: str) -> None:
         """Its work is with others now."""
         self._connection.execute("delete from gonogo_workers where id = %s", (worker,))
+        self.leave_to_others(worker)
+
+    def leave_to_others(self, worker: str) -> None:
+        """Whoever finds it dead next takes its work over, be it this worker again."""
         self._connection.execute("select pg_advisory_unlock(%s)", (_key(worker),))
 
     def release(self) -> None:
@@ -159,8 +163,15 @@ class Watch:
 
     def _take_over_all(self, client: DBOSClient) -> None:
         for worker in self._lease.dead():
-            self._take_over(worker, client)
-            self._lease.forget(worker)
+            try:
+                self._take_over(worker, client)
+            except psycopg.OperationalError:
+                raise
+            except Exception as problem:  # noqa: BLE001 - without this thread the worker itself would look dead
+                log.error("the work of %s can't be taken over yet: %s", worker, type(problem).__name__)
+                self._lease.leave_to_others(worker)
+            else:
+                self._lease.forget(worker)
 
     def _take_over(self, worker: str, client: DBOSClient) -> None:
         for status in client.list_workflows(
