@@ -103,7 +103,7 @@ class Lines:
             self._say(now_s, [still_text(active, now_s)])
 
     def _keep_telling(self) -> None:
-        while not self._over.wait(STILL_S):
+        while not self._over.wait(STILL_S / 10):
             self.still()
 
     def log(self, line: LogLine) -> None:
