@@ -34,7 +34,11 @@ class Ran:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A copy of examples/, so that journals stay out of the repository."""
-    return Path(shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns(".gonogo")))
+    return Path(
+        shutil.copytree(
+            EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns(".gonogo", "live.txt", "paged.txt")
+        )
+    )
 
 
 def gonogo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
