@@ -130,3 +130,21 @@ def test_C_14_R3_nothing_is_judged_again_where_nothing_was_skipped_or_the_run_st
     routing.look_again(turn, script.node("list"))
     assert [one.members for one in turn.decisions if isinstance(one, d.Routed)] == members
     assert len(turn.decisions) == len(members)
+
+
+def test_C_14_R1_what_an_on_finish_that_makes_its_own_list_again_leaves_as_it_is_is_settled() -> None:
+    """C.14 R1: what waits for it goes on at once, not after the on_finish has spoken anew."""
+    lists = iter([["list"], []])
+    script = Script(
+        plan(
+            step("list", for_each=True, on_finish=block(run_js="more", goto="out")),
+            step("work", "list", fanout="map"),
+            step("after", "work"),
+            step("out", start="routed"),
+        ),
+        calls={"list": [1]},
+        answers={"more": lambda _: next(lists)},
+    )
+    assert script.started == ["list", "work@list#1[0]", "list", "after", "out"]
+    settled = [one.step for one in script.decided(d.Settled)]
+    assert settled.index("work") < settled.index("list")
