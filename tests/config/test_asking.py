@@ -55,7 +55,7 @@ def test_a_tool_that_changes_things_makes_its_step_change_things(load_text: Any)
 def test_an_old_key_for_the_model_is_not_enough(refuse: Any) -> None:
     """Somebody has to be asked, and the message says which words there are."""
     (problem,) = refuse('version: "1.0"\nsteps:\n  a: {prompt: hi, ai: {provider: openai}}\n')
-    assert "provider: openai, anthropic or mock" in problem.message
+    assert "provider: openai, anthropic, google, mistral or mock" in problem.message
 
 
 def test_a_tools_arguments_have_a_schema_that_is_one(refuse: Any) -> None:
