@@ -91,7 +91,7 @@ async def measured() -> dict[str, list[float]]:
     """Each case as least, median and most. Raises SystemExit when a call isn't what is to be measured."""
     with FaultyServer(refuses(503, "overloaded")) as first, FaultyServer(says("hello")) as second:
         cases = {"the gate": by_gate((first.url, second.url))}
-        if find_spec("pydantic_ai") is not None:
+        if find_spec("pydantic_ai") is not None and find_spec("openai") is not None:
             cases[PEER] = by_peer((first.url, second.url))
         costs: dict[str, list[float]] = {name: [] for name in cases}
         for _ in range(ROUNDS):
