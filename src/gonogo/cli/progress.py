@@ -283,8 +283,8 @@ def brief_cells(line: str, width: int) -> str:
 
 
 def log_text(line: LogLine) -> str:
-    """`step: text`, with the level where it is more than news."""
+    """`step: text` (`run: text` for what is of no step), with the level where it is more than news."""
     level = f"{line.level}: " if line.level in ("warn", "error") else ""
-    place = f"{line.step}@{line.scope}" if line.scope else line.step
+    place = f"{line.step}@{line.scope}" if line.scope else line.step or "run"
     text = "\n  ".join(plain(part) for part in line.text.splitlines())
     return f"{plain(place)}: {level}{text}"

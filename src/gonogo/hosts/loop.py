@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gonogo.core.commands import (
@@ -37,7 +38,7 @@ from gonogo.core.machine import advance
 from gonogo.core.state import State
 from gonogo.errors import Bug, GonogoError, Interrupted
 from gonogo.hosts.attempts import Attempts
-from gonogo.hosts.base import Surroundings
+from gonogo.hosts.base import LogLine, Sink, Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import RunChild
 from gonogo.hosts.requests import REQUESTS, Requests, is_from_inbox
@@ -85,6 +86,7 @@ class RunLoop:
         self._turn_is_due = False
         self._seq = journal.records[-1].seq + 1 if journal.records else 0
         self._unwritten: list[Record] = []
+        self._broken: set[int] = set()
         self._mutating: set[int] = set()
         self._must_sync = False
         self._timers: dict[int, asyncio.TimerHandle] = {}
@@ -251,15 +253,26 @@ class RunLoop:
         sync, self._must_sync = self._must_sync, False
         self.journal.append(records, sync=sync)
         for sink in self.around.sinks:
-            for record in records:
-                try:
-                    sink(record)
-                except Exception:  # noqa: BLE001, S112 - watching never changes a run
-                    continue
+            self._show(sink, records)
         if sync:
             self._requests.written(records)
             if self._away is not None:
                 self._away.written(records)
+
+    def _show(self, sink: Sink, records: Sequence[Record]) -> None:
+        """Watching never changes a run; that a watcher broke is told once, and it is asked again all the same."""
+        for record in records:
+            try:
+                sink(record)
+            except Exception as error:  # noqa: BLE001 - a foreign function may raise anything
+                if id(sink) not in self._broken:
+                    self._broken.add(id(sink))
+                    self._tell(f"what watches the run broke: {type(error).__name__}: {error}")
+
+    def _tell(self, text: str) -> None:
+        line = LogLine(self.state.run_id, "", "", "warn", self.around.redactor.text(text))
+        with suppress(Exception):  # whoever listens may be what broke
+            self.around.log(line)
 
     # --- commands
 
