@@ -10,6 +10,7 @@ from gonogo.app.engines import Carrier, engine_for, submit_run
 from gonogo.app.options import Options, Start
 from gonogo.engines.dbos.worker import DbosWorker
 from gonogo.errors import EngineError, JournalError
+from gonogo.journal.postgres.address import Address
 
 NOWHERE = "postgresql://somebody:hidden-word@127.0.0.1:1/runs"
 PLAN = app.loads('version: "1.0"\nsteps:\n  one: {type: noop}\n').plan
@@ -37,7 +38,10 @@ def test_a_run_that_nobody_has_begun_with_is_queued(on_dbos: World) -> None:
 
 def test_a_store_that_isnt_there_is_told_without_its_password() -> None:
     """To a worker, and to who hands a run over."""
-    for use in (lambda: DbosWorker(NOWHERE), lambda: engine_for(Carrier("dbos"), Options(runs=NOWHERE))):
+    for use in (
+        lambda: DbosWorker(Address(NOWHERE)),
+        lambda: engine_for(Carrier("dbos"), Options(runs=NOWHERE)),
+    ):
         with pytest.raises(EngineError, match="Connection refused|connection failed") as refused:
             use()
         assert "hidden-word" not in f"{refused.value} {refused.value.advice}"
@@ -47,3 +51,20 @@ def test_a_temporal_server_that_isnt_there_is_told_in_plain_words() -> None:
     """Not in the words of its library."""
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1 can't be used: Connection refused"):
         engine_for(Carrier("temporal", "127.0.0.1:1"), Options())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://somebody:se@cr/et@127.0.0.1:1/runs",
+        "postgresql://somebody:pa?se#cret@127.0.0.1:1/runs",
+        "postgresql://somebody:secret@127.0.0.1:noport/runs",
+        "postgresql://somebody@127.0.0.1:1/runs?sslmode=require&password=secret",
+    ],
+)
+def test_what_a_driver_repeats_of_an_address_shows_no_part_of_a_password(url: str) -> None:
+    """Neither of one that somebody forgot to escape, which drivers read as a host or a port."""
+    for use in (lambda: DbosWorker(Address(url)), lambda: engine_for(Carrier("dbos"), Options(runs=url))):
+        with pytest.raises(EngineError) as caught:
+            use()
+        assert not any(part in caught.value.message for part in ("secret", "cret", "cr/et", "se@"))

@@ -12,6 +12,7 @@ from gonogo.engines.dbos import takeover
 from gonogo.engines.dbos.names import place_of
 from gonogo.engines.dbos.takeover import Lease
 from gonogo.engines.urls import named
+from gonogo.journal.postgres.address import Address
 
 OLD_AT_ONCE_S = -60.0
 
@@ -26,7 +27,7 @@ def url(postgres: Server) -> Iterator[str]:
 
 def lease(url: str, worker: str) -> Lease:
     """Of a worker that starts."""
-    made = Lease(named(url, worker), worker)
+    made = Lease(named(Address(url), worker), worker)
     made.acquire()
     return made
 

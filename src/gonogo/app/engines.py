@@ -14,6 +14,7 @@ from gonogo.app.options import Options, Start, runs_in
 from gonogo.core.events import RunStarted
 from gonogo.engines.base import Limits
 from gonogo.errors import EngineError, Interrupted, JournalError, UsageError
+from gonogo.journal.postgres.address import Address
 from gonogo.journal.sharing import is_shared
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def engine_for(carrier: Carrier, options: Options) -> Engine:
             return TemporalEngine(_address(carrier), carrier.queue)
         from gonogo.engines.dbos.engine import DbosEngine
 
-        return _prepared(DbosEngine(_store_url(options)))
+        return _prepared(DbosEngine(_store(options)))
     except ImportError as problem:
         raise _missing(carrier.name, problem) from problem
 
@@ -203,7 +204,7 @@ async def _serve(carrier: Carrier, options: Options, limits: Limits, ready: Call
             leaving.cancel()
 
 
-def _worker_side(carrier: Carrier, options: Options) -> tuple[str, EngineWorker, str]:
+def _worker_side(carrier: Carrier, options: Options) -> tuple[str, EngineWorker, Address]:
     """The worker's name, its side of the engine, and the store's address with that name in it."""
     from gonogo.engines.urls import named
 
@@ -211,22 +212,22 @@ def _worker_side(carrier: Carrier, options: Options) -> tuple[str, EngineWorker,
         if carrier.name == "dbos":
             from gonogo.engines.dbos.worker import DbosWorker
 
-            dbos = DbosWorker(_store_url(options))
-            return dbos.worker, dbos, dbos.url
+            dbos = DbosWorker(_store(options))
+            return dbos.worker, dbos, dbos.address
         from gonogo.engines.base import new_worker_id
         from gonogo.engines.temporal.worker import TemporalWorker
 
         name = new_worker_id()
-        return name, TemporalWorker(_address(carrier), carrier.queue), named(_store_url(options), name)
+        return name, TemporalWorker(_address(carrier), carrier.queue), named(_store(options), name)
     except ImportError as problem:
         raise _missing(carrier.name, problem) from problem
 
 
-def _store_url(options: Options) -> str:
+def _store(options: Options) -> Address:
     address = getattr(shared(options), "address", None)
-    if address is None:
+    if not isinstance(address, Address):
         raise UsageError("an engine needs the address of its store", advice="give --store postgresql://…")
-    return str(address.url)
+    return address
 
 
 def _address(carrier: Carrier) -> str:

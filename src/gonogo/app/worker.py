@@ -154,10 +154,7 @@ class Dispatch:
 
     def put(self, tickets: Sequence[Ticket]) -> None:
         """Have these performed; returns at once."""
-        self._waiting += [
-            Errand(each.run_id, each.command.call, each.label, each.command.effects == "mutates")
-            for each in tickets
-        ]
+        self._waiting += [Errand(each.run_id, each.command.call, each.label) for each in tickets]
         self._some.set()
 
     async def close(self) -> None:
@@ -181,9 +178,8 @@ class Dispatch:
                 return
             except EngineError as problem:
                 log.warning("%d calls wait: %s", len(errands), problem.message)
-            except (
-                Exception
-            ):  # were this task to end, no call of this worker's runs would ever be handed over
+            except Exception:
+                # Were this task to end, no call of this worker's runs would ever be handed over.
                 log.exception("%d calls wait: the engine broke; please report it", len(errands))
             await asyncio.sleep(next(pauses, DISPATCH_AGAIN_S[-1]))
 

@@ -25,12 +25,11 @@ TAKEOVER_S = 5.0
 
 
 class Errand(Struct, frozen=True):
-    """A call for any worker with the label; `mutates` when a second try must not be made blindly."""
+    """A call for any worker with the label."""
 
     run_id: str
     call: int
     label: str = ""
-    mutates: bool = False
 
 
 class Work(Protocol):

@@ -14,8 +14,9 @@ from dbos._serialization import DBOSPortableJSON
 from gonogo.engines.base import Errand
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.telling import told
-from gonogo.engines.urls import sqlalchemy_url, without_password
+from gonogo.engines.urls import sqlalchemy_url
 from gonogo.errors import EngineError
+from gonogo.journal.postgres.address import Address
 
 _TOGETHER = 100
 """Errands in one transaction: more would hold locks for long."""
@@ -24,12 +25,12 @@ _TOGETHER = 100
 class DbosEngine:
     """The queues of one database."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, address: Address) -> None:
         """Raises EngineError when the database can't be reached."""
-        self._shown = without_password(url)
+        self._address = address
         with self._told("reached"):
             self._pool = sa.create_engine(
-                sqlalchemy_url(url), pool_size=4, max_overflow=0, pool_pre_ping=True
+                sqlalchemy_url(address), pool_size=4, max_overflow=0, pool_pre_ping=True
             )
             self._pool.connect().close()  # before the library does, which prints what is wrong
             self._client = DBOSClient(
@@ -45,7 +46,7 @@ class DbosEngine:
             found = connection.execute(sa.text(f"select to_regclass('{names.SCHEMA}.queues')")).scalar()
         if found is None:
             raise EngineError(
-                f"no worker has ever been started on {self._shown}, so there are no queues",
+                f"no worker has ever been started on {self._address}, so there are no queues",
                 advice="start one, which prepares the database: gonogo worker --engine dbos",
             )
 
@@ -78,7 +79,8 @@ class DbosEngine:
         self._pool.dispose()
 
     def _told(self, what: str) -> AbstractContextManager[None]:
-        return told(f"the queues in {self._shown} can't be {what}", "check that the database can be reached")
+        problem = f"the queues in {self._address} can't be {what}"
+        return told(problem, self._address, "check that the database can be reached")
 
 
 _JSON: Any = DBOSPortableJSON.name()

@@ -22,6 +22,7 @@ from dbos import DBOSClient
 
 from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.engines.dbos import names
+from gonogo.journal.postgres.address import Address
 
 PERIOD_S = 0.5
 FROZEN_S = 3.5
@@ -46,10 +47,9 @@ Aside = Callable[[str, "int | None", int], None]
 class Lease:
     """One worker's life as the database sees it. `acquire` before anything else may be taken."""
 
-    def __init__(self, url: str, worker: str) -> None:
+    def __init__(self, address: Address, worker: str) -> None:
         self.worker = worker
-        self._url = url
-        self._connection = _connected(url)
+        self._connection = _connected(address)
 
     def acquire(self) -> None:
         """Hold the lock of this worker's id. Raises RuntimeError when somebody has it: ids are used once."""
@@ -194,8 +194,8 @@ def hand_back(client: DBOSClient, worker: str) -> None:
         client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
 
 
-def _connected(url: str) -> psycopg.Connection[Any]:
-    return psycopg.connect(url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
+def _connected(address: Address) -> psycopg.Connection[Any]:
+    return psycopg.connect(address.url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
 
 
 def _key(worker: str) -> int:

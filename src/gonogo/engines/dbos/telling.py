@@ -9,20 +9,22 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 
 from gonogo.errors import EngineError
+from gonogo.journal.postgres.address import Address
 
 _LONGEST = 200
 
 
 @contextmanager
-def told(what: str, advice: str) -> Iterator[None]:
-    """Raises EngineError for what the database doesn't do."""
+def told(what: str, address: Address, advice: str) -> Iterator[None]:
+    """Raises EngineError for what the database at `address` doesn't do."""
     try:
         yield
     except DBAPIError as problem:
-        raise EngineError(f"{what}: {_reason(problem.orig)}", advice=advice) from None
-    except psycopg.Error as problem:
-        raise EngineError(f"{what}: {_reason(problem)}", advice=advice) from None
+        raise EngineError(f"{what}: {_reason(problem.orig, address)}", advice=advice) from None
+    except (psycopg.Error, ValueError) as problem:  # SQLAlchemy reads a port before anybody connects
+        raise EngineError(f"{what}: {_reason(problem, address)}", advice=advice) from None
 
 
-def _reason(problem: BaseException | None) -> str:
-    return str(problem).partition("\n")[0][:_LONGEST]
+def _reason(problem: BaseException | None, address: Address) -> str:
+    """Drivers repeat pieces of an address that they couldn't read; hidden before it is cut."""
+    return address.scrubbed(str(problem).partition("\n")[0])[:_LONGEST]

@@ -19,7 +19,8 @@ from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.takeover import Lease, Watch, hand_back
 from gonogo.engines.dbos.telling import told
-from gonogo.engines.urls import named, sqlalchemy_url, without_password
+from gonogo.engines.urls import named, sqlalchemy_url
+from gonogo.journal.postgres.address import Address
 
 POLL_S = 0.05
 """How often a queue is looked at."""
@@ -31,23 +32,21 @@ HANGS_S = 20.0
 class DbosWorker:
     """One worker process. `serve` once; DBOS keeps its state per process."""
 
-    def __init__(self, url: str, worker: str | None = None) -> None:
+    def __init__(self, address: Address, worker: str | None = None) -> None:
         """Raises EngineError when the database can't be reached, or refuses what a worker needs."""
         self.worker = worker or new_worker_id()
-        self.url = named(url, self.worker)
+        self.address = named(address, self.worker)
         """For all connections of this worker: whoever takes over from it ends them by this name."""
-        self._shown = without_password(url)
-        with told(f"the database {self._shown} can't be used by a worker", _ADVICE):
-            self._lease = Lease(self.url, self.worker)
+        with told(f"the database {address} can't be used by a worker", address, _ADVICE):
+            self._lease = Lease(self.address, self.worker)
             self._lease.acquire()
         self._ticked_s = time.monotonic()
-        DBOS(config=_config(self.url, self.worker))
-        self._launched = False
+        DBOS(config=_config(self.address, self.worker))
 
     @property
     def engine(self) -> DbosEngine:
         """Hands over work; made anew at each call."""
-        return DbosEngine(self.url)
+        return DbosEngine(self.address)
 
     async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         """Take work until told to stop; see `EngineWorker`."""
@@ -58,10 +57,10 @@ class DbosWorker:
         ticking = loop.create_task(self._tick())
         watch = Watch(self._lease, _aside(work, loop), self._is_alive)
         watch.start()
-        with told(f"DBOS can't be set up in {self._shown}", _ADVICE):
+        with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
             await asyncio.to_thread(_launch, limits, queues)
         client = DBOSClient(
-            system_database_url=sqlalchemy_url(self.url),
+            system_database_url=sqlalchemy_url(self.address),
             dbos_system_schema=names.SCHEMA,
             serializer=DBOSPortableJSON,
         )
@@ -88,10 +87,10 @@ class DbosWorker:
         return time.monotonic() - self._ticked_s < HANGS_S
 
 
-def _config(url: str, worker: str) -> Any:
+def _config(address: Address, worker: str) -> Any:
     return {
         "name": "gonogo",
-        "system_database_url": sqlalchemy_url(url),
+        "system_database_url": sqlalchemy_url(address),
         "dbos_system_schema": names.SCHEMA,
         "executor_id": worker,
         "application_version": names.VERSION,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from types import MappingProxyType
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -31,6 +33,11 @@ _TRIES = RetryPolicy(
     maximum_interval=timedelta(seconds=2),
     maximum_attempts=TRIES_MAX,
 )
+
+_CARRIED = MappingProxyType[str, Any](
+    {"start_to_close_timeout": LONGEST, "heartbeat_timeout": HEARTBEAT, "retry_policy": _TRIES}
+)
+"""How work that a dead worker had comes to another."""
 
 
 @workflow.defn(name=SEGMENT)
@@ -75,9 +82,7 @@ class SegmentFlow:
                 SEGMENT,
                 args=[run_id, reopens],
                 result_type=float,
-                start_to_close_timeout=LONGEST,
-                heartbeat_timeout=HEARTBEAT,
-                retry_policy=_TRIES,
+                **_CARRIED,
             )
         except ActivityError:
             await _set_aside(run_id, None)
@@ -103,9 +108,7 @@ async def _performed(run_id: str, call: int, queue: str) -> None:
             CALL,
             args=[run_id, call],
             task_queue=queue,
-            start_to_close_timeout=LONGEST,
-            heartbeat_timeout=HEARTBEAT,
-            retry_policy=_TRIES,
+            **_CARRIED,
         )
     except ActivityError:
         await _set_aside(run_id, call)
