@@ -290,7 +290,9 @@ def test_continue_stops_inside_what_cannot_be_continued() -> None:
         breaker=None,
     )
     for script in ([T("{"), ConnectionResetError()], [T("x"), T(tool=True), ConnectionResetError()]):
-        fails(given, streams(a=[script]), NotRetryable, continuable=lambda text: not text.startswith("{"))
+        there = streams(a=[script])
+        fails(given, there, NotRetryable, continuable=lambda text: not text.startswith("{"))
+        assert there.called == ["a"]
 
 
 def test_LLM_1_a_fallback_is_not_spliced_onto_a_part() -> None:
@@ -418,6 +420,7 @@ def test_a_stream_left_open_warns() -> None:
         with pytest.warns(ResourceWarning, match="left open"):
             stream.__del__()
         await stream.aclose()
+        assert there.called == ["a"]
 
     play(story)
 

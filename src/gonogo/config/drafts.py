@@ -20,6 +20,7 @@ from gonogo.config.schema.step import OUT_OF_SCOPE, Step
 from gonogo.config.structs import keys_of
 from gonogo.config.templates import is_template
 from gonogo.config.validate import check, check_whole
+from gonogo.errors import Bug
 from gonogo.provider import Call, Context, Outcome, Provider
 
 NAME_CHARS_MAX = 100
@@ -98,7 +99,7 @@ def _read(entry: Entry, node: Mapping, providers: Providers, notes: Collector) -
 
 
 async def _never_run(call: Call, context: Context) -> Outcome:
-    raise NotImplementedError("a plan with such a step is refused")
+    raise Bug("a plan with a step of no type was run")
 
 
 # Stands in for a type that isn't there, so that the rest of the step is checked all the same.

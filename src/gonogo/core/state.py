@@ -175,7 +175,14 @@ class Spent:
 
 
 class State:
-    """A run. Nested step → scope → node, so that ten thousand items cost no more each than ten."""
+    """A run. Nested step → scope → node, so that ten thousand items cost no more each than ten.
+
+    `finishing`: whose on_finish has begun to speak and hasn't decided. `undone_for`: the fault before the first undoing
+    (0: there was none). `known_children`: runs beneath that have waited; what they did is in their journals.
+    `plan_before`: that of the revision which is just being decided about. `counted_from`: executions before a person
+    had the step run again. `ready` and `returning` (calls that want back the slot they gave up, in configuration order)
+    are derived.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -204,15 +211,12 @@ class State:
         self.fired: Node | None = None
         self.lost_asks: tuple[Ask, ...] = ()
         self.ready = ReadyQueue()
-        # Derived, like `ready`: calls that want back the slot they gave up, in configuration order.
         self.returning: list[tuple[int, tuple[int, ...], str, str]] = []
         self.timers: dict[int, tuple[float, Node | None]] = {}
         self.dropped: dict[str, dict[str, int]] = {}
         self.foreign: dict[str, dict[str, None]] = {}
         self.remediating: dict[tuple[str, str], Node] = {}
-        self.finishing: dict[
-            tuple[str, str], None
-        ] = {}  # whose on_finish has begun to speak and hasn't decided
+        self.finishing: dict[tuple[str, str], None] = {}
         self.critical_failures: dict[tuple[str, str], None] = {}
         self.open_faults: dict[tuple[str, str], OpenFault] = {}
         self.last_fault = 0
@@ -241,16 +245,12 @@ class State:
         self.undoing: Undoable | None = None
         self.answers: dict[tuple[str, str], Kept] = {}
         self.undone: dict[tuple[str, str], str] = {}
-        self.undone_for: int | None = None  # the fault before the first undoing; 0: there was none
+        self.undone_for: int | None = None
         self.interrupted = False
         self.finished: Finished | None = None
-        self.known_children: dict[
-            str, None
-        ] = {}  # runs beneath that have waited: what they did is in their journals
-        self.plan_before: Plan | None = None  # of the revision that is just being decided about
-        self.counted_from: dict[
-            tuple[str, str], int
-        ] = {}  # executions before a person had the step run again
+        self.known_children: dict[str, None] = {}
+        self.plan_before: Plan | None = None
+        self.counted_from: dict[tuple[str, str], int] = {}
 
     def node(self, step: str, scope: str) -> Node | None:
         """The node of a step in exactly this scope."""
