@@ -34,6 +34,10 @@ from gonogo.testing.waits import SkippingClock
 
 Go = Callable[..., RunResult]
 QUICK = "backoff: {base_s: 0.001}"
+CALM = "backoff: {base_s: 0.3}"
+"""Long enough that what ends an attempt is in the journal before the next one is asked for, whatever else the machine does:
+a crash then falls between the two.
+"""
 BUSY = faulty.answer(503, b"busy")
 LIMITED = faulty.answer(429, b"slow down")
 
@@ -258,7 +262,7 @@ def test_a_step_that_may_call_once_is_called_again_after_a_kill(tmp_path: Path) 
 def test_a_mutating_call_whose_last_attempt_did_nothing_goes_on_after_a_crash(tmp_path: Path) -> None:
     """Semantics 16, 23: 429, then the host died: the call isn't in doubt, and has two attempts left."""
     with FaultyServer(LIMITED, faulty.answer()) as far:
-        (tmp_path / "gonogo.yaml").write_text(fetch(far.url, QUICK, method="POST"))
+        (tmp_path / "gonogo.yaml").write_text(fetch(far.url, CALM, method="POST"))
         crash_at(tmp_path, "AttemptEnded")
         result = resumed(tmp_path)
         assert far.connections == 2
@@ -295,7 +299,7 @@ def test_a_target_that_is_out_stays_out_after_a_crash(tmp_path: Path) -> None:
         targets = ", ".join(
             f"{{name: {name}, endpoint: '{far.url}'}}" for name, far in (("x", one), ("y", two))
         )
-        text = fetch(one.url, f"{QUICK}, breaker: false, targets: [{targets}]").replace(
+        text = fetch(one.url, f"{CALM}, breaker: false, targets: [{targets}]").replace(
             f"url: '{one.url}'", f"base_url: '{one.url}', path: /"
         )
         (tmp_path / "gonogo.yaml").write_text(text)
@@ -310,7 +314,7 @@ def test_semantics_24_attempts_before_and_after_a_crash_count_against_the_steps_
 ) -> None:
     """Three attempts in two lives of the host are the step's two retries."""
     with FaultyServer(BUSY) as far:
-        (tmp_path / "gonogo.yaml").write_text(fetch(far.url, QUICK, on_fail="{retry: {max: 2}}"))
+        (tmp_path / "gonogo.yaml").write_text(fetch(far.url, CALM, on_fail="{retry: {max: 2}}"))
         crash_at(tmp_path, "AttemptEnded", 2)
         resumed(tmp_path)
         assert far.connections == 3
@@ -320,7 +324,7 @@ def test_semantics_24_attempts_before_and_after_a_crash_count_against_the_steps_
 def test_a_run_that_crashes_at_every_record_of_its_attempts_makes_no_more_than_it_may(tmp_path: Path) -> None:
     """E43: a crash resets no bound."""
     with FaultyServer(BUSY) as far:
-        (tmp_path / "gonogo.yaml").write_text(fetch(far.url, QUICK))
+        (tmp_path / "gonogo.yaml").write_text(fetch(far.url, CALM))
         crash_at(tmp_path, "AttemptEnded")
         crash_at(tmp_path, "AttemptEnded", verb="resume")
         crash_at(tmp_path, "AttemptEnded", verb="resume")
