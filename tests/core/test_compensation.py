@@ -10,7 +10,9 @@ from tests.core.test_fault_events import told
 from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core import lifecycle as life
+from gonogo.core import machine
 from gonogo.core.compensation import is_due
+from gonogo.core.faults import Fault
 from gonogo.core.plan import Budget, Plan, Retry
 from gonogo.core.state import Undoable
 
@@ -287,14 +289,123 @@ def test_semantics_20_a_run_that_has_failed_does_nothing_again_to_undo_it_once_m
     assert script.verdict == "NO-GO"
 
 
-def test_semantics_20_an_undoing_cut_short_by_a_second_cancel_is_begun_again_by_a_resume() -> None:
-    """Semantics 20: what was half undone is done anew, and its undoing isn't taken up."""
-    script = Script(booking(compensate_on=("no_go", "cancelled")), calls={"last": later, "refund": Never()})
+def test_semantics_20_an_undoing_cut_short_by_a_second_cancel_is_gone_on_with_by_a_resume() -> None:
+    """Semantics 20: what isn't undone counts as done, so it is undone first; the next resume does it again."""
+    script = Script(
+        booking(compensate_on=("no_go", "cancelled")),
+        calls={"last": later, "refund": lambda call: Never() if call.execution == 1 else None},
+    )
     script.tell(e.CancelAsked(by="me"))
     script.tell(e.CancelAsked(by="me"))
     script.tell(e.Resumed(by="me"))
-    assert script.started == ["book", "pay", "last", "refund", "pay", "last"]
-    assert (script.state.undoing, script.verdict) == (None, "GO")
+    assert script.started[3:] == ["refund", "refund", "unbook"]
+    assert (script.state.undoing, script.verdict) == (None, "NO-GO")
+    script.tell(e.Resumed(by="me"))
+    assert script.started[6:] == ["book", "pay", "last"]
+    assert script.verdict == "GO"
+
+
+def judging(cancels: int) -> Script:
+    """A run that was cancelled, and cancelled again while it was judged whether `refund` may undo `pay`."""
+    script = Script(
+        plan(
+            step("pay", effects="mutates", compensate="refund"),
+            step("last", "pay"),
+            step("refund", effects="mutates", assume=["fit"]),
+            compensate_on=("cancelled",),
+        ),
+        calls={"last": later},
+    )
+    return script.tell(*[e.CancelAsked(by="me")] * cancels)
+
+
+def test_semantics_20_an_undoing_that_a_second_cancel_came_before_is_gone_on_with_by_a_resume() -> None:
+    """Semantics 20: it undoes, and isn't run by itself in a run that keeps what it did."""
+    script = judging(cancels=2)
+    assert (script.started, script.verdict) == (["pay", "last"], "NO-GO")
+    script.tell(e.Resumed(by="me"))
+    assert script.started == ["pay", "last", "refund"]
+    assert (script.state.undone, script.verdict) == ({("pay", ""): "refund"}, "NO-GO")
+
+
+def test_semantics_16_an_undoing_that_was_cancelled_after_it_acted_is_not_made_again() -> None:
+    """Semantics 16 and 20: it has failed, and no resume repeats it."""
+    script = Script(booking(), calls={"last": LOGICAL, "refund": Never()})
+    script.tell(e.CancelAsked(by="me"))
+    stopped = Fault("run.cancelled", "cancelled", "cancelled", "told to stop")
+    script.tell(e.CallFailed(call=call_of(script, "refund"), fault=stopped, effect="done"))
+    script.tell(e.Resumed(by="me"))
+    assert script.started[3:] == ["refund", "unbook"]
+
+
+def amid_undoing(*, refund: dict | None = None, cancels: int = 1) -> Script:
+    """A run that was cancelled, and whose process died while `refund` was called."""
+    script = Script(
+        plan(
+            step("book", effects="mutates", compensate="unbook"),
+            step("pay", "book", effects="mutates", compensate="refund"),
+            step("last", "pay"),
+            step("unbook", effects="mutates"),
+            step("refund", **{"effects": "mutates", **(refund or {})}),
+            compensate_on=("no_go", "cancelled"),
+        ),
+        calls={"last": later, "refund": lambda call: Never() if call.call == 4 else None},
+    )
+    script.tell(e.CancelAsked(by="me"))
+    assert script.started == ["book", "pay", "last", "refund"]
+    if cancels == 2:
+        script.state = script.folded()
+        machine.advance(
+            script.state, e.CancelAsked(by="me")
+        )  # the process dies before the call is told to stop
+    return script.tell(e.Resumed(by="me"), e.CallLost(call=4))
+
+
+@pytest.mark.parametrize("cancels", [1, 2])
+@pytest.mark.parametrize(
+    ("word", "undone"),
+    [
+        ("done", {("pay", ""): "refund", ("book", ""): "unbook"}),
+        ("again", {("pay", ""): "refund", ("book", ""): "unbook"}),
+        ("failed", {("book", ""): "unbook"}),
+    ],
+)
+def test_law_3_an_undoing_lost_in_a_crash_of_a_cancelled_run_is_asked_about(
+    word: str, undone: dict, cancels: int
+) -> None:
+    """Law 3, semantics 16 and 20: nobody knows whether it was done; the rest is undone after the answer."""
+    script = amid_undoing(cancels=cancels)
+    assert (script.verdict, script.node("refund").status) == ("HOLD", life.IN_DOUBT)
+    assert script.started == ["book", "pay", "last", "refund"]
+    script.tell(e.Resumed(by="me"))
+    assert (script.verdict, script.node("refund").status) == ("HOLD", life.IN_DOUBT)
+    script.tell(e.AnswerGiven(step="refund", text=word, by="me"))
+    assert script.started[4:] == (["refund", "unbook"] if word == "again" else ["unbook"])
+    assert (script.state.undone, script.verdict) == (undone, "NO-GO")
+
+
+@pytest.mark.parametrize("refund", [{"effects": "idempotent"}, {"idempotency_key": 0}])
+@pytest.mark.parametrize("cancels", [1, 2])
+def test_law_3_a_lost_undoing_that_may_be_repeated_is(refund: dict, cancels: int) -> None:
+    """Semantics 16 and 20: where it does nothing twice nobody need be asked; then the run can begin again."""
+    script = amid_undoing(refund=refund, cancels=cancels)
+    assert script.started[3:] == ["refund", "refund", "unbook"]
+    assert script.verdict == "NO-GO"
+    script.tell(e.Resumed(by="me"))
+    assert script.started[6:] == ["book", "pay", "last"]
+    assert (script.state.undone, script.verdict) == ({}, "GO")
+
+
+def test_law_3_what_was_to_be_undone_is_not_done_twice_for_a_crash_before_the_undoing() -> None:
+    """Law 3, semantics 20: an undoing that was only decided about goes on; what it is for counts as done until then."""
+    script = judging(cancels=1)
+    judged = next(number for number, (event, _) in enumerate(script.records) if type(event) is e.Evaluated)
+    del script.records[judged:]
+    del script.started[2:]
+    script.state = script.folded()
+    script.tell(e.Resumed(by="me"))
+    assert script.started == ["pay", "last", "refund"]
+    assert (script.state.undone, script.verdict) == ({("pay", ""): "refund"}, "NO-GO")
 
 
 def test_semantics_20_a_run_that_was_superseded_is_undone_too() -> None:

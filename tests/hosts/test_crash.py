@@ -150,6 +150,53 @@ def test_a_mutating_call_is_never_done_twice_by_a_resume(
     assert ends == ["GO", "GO", "GO"]
 
 
+UNDONE = """
+version: "1.0"
+compensate_on: [cancelled]
+steps:
+  book: {type: command, exec: "echo book >> done.txt", mutates: true, compensate: unbook}
+  pay: {type: command, exec: "echo pay >> done.txt", mutates: true, compensate: refund, depends_on: book}
+  ask: {type: human-input, prompt: "well?", depends_on: pay}
+  refund: {type: command, exec: "echo refund >> done.txt", mutates: true}
+  unbook: {type: command, exec: "echo unbook >> done.txt", mutates: true}
+"""
+
+# Cancels the run `r`, and ends its process when the start of `refund` is in the journal: before the call, or after it.
+CANCELLING = """
+import os, sys
+from gonogo import app
+acts = sys.argv[1] == "acts"
+def crash(record):
+    if any(type(each).__name__ == "Started" and each.step == "refund" for each in record.decisions):
+        if acts:
+            open("done.txt", "a").write("refund\\n")
+        os._exit(9)
+app.cancel_run("r", by="me", options=app.Options(runs="runs", sinks=(crash,)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before", "acts"])
+def test_an_undoing_lost_in_a_crash_is_asked_about_before_the_cancelled_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Law 3, semantics 16 and 20: a person says what became of it, and the rest is undone; then it can begin again."""
+    monkeypatch.chdir(tmp_path)
+    options = app.Options(runs="runs")
+    assert app.start_run(app.loads(UNDONE), app.Start(run_id="r"), options).verdict == "HOLD"
+    crashed = subprocess.run([sys.executable, "-c", CANCELLING, moment], check=False, timeout=60)
+    assert crashed.returncode == 9
+    resumed = app.resume_run("r", options)
+    assert (resumed.verdict, resumed.waiting) == ("HOLD", ("refund",))
+    word = "done" if moment == "acts" else "again"
+    answered = app.answer_run("r", "refund", word, options=options)
+    assert answered is not None
+    assert answered.verdict == "NO-GO"
+    assert Path("done.txt").read_text().split() == ["book", "pay", "refund", "unbook"]
+    assert app.resume_run("r", options).waiting == ("ask",)
+    assert Path("done.txt").read_text().split()[4:] == ["book", "pay"]
+
+
 def test_a_torn_last_line_is_set_aside_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """RES-1: what a crash cut is left out, nothing before it is lost, and the person is told."""
     (tmp_path / "gonogo.yaml").write_text(WORKFLOW)

@@ -1,7 +1,8 @@
 """Undoing what was done when a run doesn't end well (semantics.md 20, spec G12).
 
 Each success of a step with `compensate` is undone by that step, the latest first, one after the other, in the scope in
-which it was done. An undoing that fails is a failure of its own; the others go on, and the verdict stays.
+which it was done. An undoing that fails is a failure of its own; the others go on, and the verdict stays. One that was
+cut short is gone on with by a resume; until it is over, what it is for counts as done.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from msgspec import UNSET
 
 from gonogo.core import decisions as d
 from gonogo.core import fault_events, spending, stopping
-from gonogo.core.state import State, Undoable
+from gonogo.core.state import Node, State, Undoable
 from gonogo.core.turn import Turn
 
 
@@ -66,12 +67,21 @@ def _undoer(turn: Turn, done: Undoable) -> str:
 
 
 def _note_end(turn: Turn, done: Undoable) -> None:
-    """What became of an undoing. One that was cancelled isn't over: a resume goes on with it, unless it came before."""
+    """What became of an undoing. One that a cancel cut short isn't over: a resume goes on with it."""
     undoer = _undoer(turn, done)
-    outcome = turn.state.existing(undoer, done.scope).outcome or "skipped"
-    if outcome == "cancelled" and stopping.is_cancelled(turn.state):
+    node = turn.state.existing(undoer, done.scope)
+    if stopping.is_cancelled(turn.state) and _was_cut_short(turn.state, node):
         return
+    outcome = node.outcome or "skipped"
     turn.decide(d.Undone(done.step, done.scope, done.execution, undoer, outcome))
     if outcome == "passed" and turn.state.undone_for:
         detail = {"by": undoer, "execution": done.execution}
         turn.decide(d.FaultEvent(done.step, done.scope, "compensated", turn.state.undone_for, detail=detail))
+
+
+def _was_cut_short(state: State, undoer: Node) -> bool:
+    """The cancel came before the call, or before the call did anything; else it isn't made again (semantics.md 16)."""
+    if undoer.outcome == "skipped":
+        return undoer.reason == "cancelled"
+    acted = undoer.effect == "done" and state.step(undoer).effects == "mutates"
+    return undoer.outcome == "cancelled" and not acted

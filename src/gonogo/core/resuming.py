@@ -1,7 +1,7 @@
 """Going on after a stop: calls that were lost, evaluations asked again, steps looked at anew.
 
 What a cancel had undone counts as not done, so it is done again (semantics.md 20); not where the run has failed anyhow,
-and would only undo it once more.
+and would only undo it once more. An undoing that was cut short comes to its end before anything else begins.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def resume(turn: Turn, *, reopens: bool) -> None:
     _forget_derived(state)
     if reopens and stopping.is_cancelled(state):
         stopping.forget_cleanup(turn)
-        _reopen(turn)
+        _take_back(turn)
     turn.asks.extend(ask for ask in state.lost_asks if _still_asks(state, ask))
     turn.send_asks()
     for node in list(state.all_nodes()):
@@ -40,28 +40,30 @@ def _still_asks(state: State, ask: Ask) -> bool:
     return node is not None and bool(node.asked)
 
 
-def _reopen(turn: Turn) -> None:
-    """Let run what the cancel ended, and, in a run that may still be GO, what it had undone."""
+def _take_back(turn: Turn) -> None:
+    """Let run what the cancel ended, and, in a run that may still be GO, what it had undone.
+
+    An undoing that was begun comes to its end first, however often the run was cancelled; after that the cancel can be
+    taken back.
+    """
     state, cancelled = turn.state, _cancelled(turn)
-    undone = () if _has_failed(state, cancelled) else _undone(state)
-    cut_short = state.undoing if undone else None
-    turn.decide(d.Reopened((*cancelled, *undone)))
-    undoer = state.graph.steps[cut_short.step].compensate if cut_short is not None else None
-    if cut_short is not None and undoer is not None:
-        node = state.existing(undoer, cut_short.scope)
-        scheduling.skip(turn, node.site, node.scope, "not_routed")
+    if _has_failed(state, cancelled):
+        turn.decide(d.Reopened(cancelled))
+    elif state.undoing is None:
+        undone = tuple(place for place in state.undone if state.node(*place) is not None)
+        turn.decide(d.Reopened((*cancelled, *undone)))
+    else:
+        undoer = (state.graph.steps[state.undoing.step].compensate, state.undoing.scope)
+        if undoer in cancelled:
+            turn.decide(d.Reopened((undoer,)))
+        if state.stopping != "cancelled":
+            turn.decide(d.Stopping("cancelled"))
 
 
 def _has_failed(state: State, cancelled: tuple[Place, ...]) -> bool:
     return bool(state.breaches) or any(
         is_failure(state, node) and (node.step, node.scope) not in cancelled for node in state.all_nodes()
     )
-
-
-def _undone(state: State) -> tuple[Place, ...]:
-    """What was undone, and what was being undone when a second cancel came; items that are no more aside."""
-    under_way = () if state.undoing is None else ((state.undoing.step, state.undoing.scope),)
-    return tuple(place for place in (*state.undone, *under_way) if state.node(*place) is not None)
 
 
 def _cancelled(turn: Turn) -> tuple[Place, ...]:
@@ -84,8 +86,16 @@ def _cancelled(turn: Turn) -> tuple[Place, ...]:
 
 
 def _waits_for_a_route(state: State, node: Node) -> bool:
-    """True for what nothing has sent the run to: a remedy, an undoing. A resume sends it nowhere either."""
-    return node.step in state.held_back and node.wave == 0
+    """True for what nothing has sent the run to: a remedy, an undoing. A resume sends it nowhere either.
+
+    Nor does it to an undoing that was over when it was cancelled.
+    """
+    if node.step not in state.held_back:
+        return False
+    if node.requester is None:
+        return node.wave == 0
+    undoes = state.graph.steps[node.requester[0]].compensate == node.step
+    return undoes and (state.undoing is None or (state.undoing.step, state.undoing.scope) != node.requester)
 
 
 def _was_cancelled(node: Node) -> bool:
@@ -109,7 +119,7 @@ def _forget_derived(state: State) -> None:
 def _look_again(turn: Turn, node: Node) -> None:
     if node.fan is not None and node.status == life.EXPANDING:
         turn.expanded.append(node)
-    elif node.status == life.HOLDING and node.hold is not None and "child" in node.hold.details:
+    elif node.status == life.HOLDING and node.hold is not None and holds.ends_by_itself(node.hold):
         holds.repeat(turn, node)
     elif node.status == life.PAUSED and node.call is None:
         attempts.queue(turn.state, node)

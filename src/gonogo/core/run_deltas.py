@@ -36,7 +36,6 @@ def _stopping(state: State, decision: d.Stopping) -> None:
 def _reopened(state: State, decision: d.Reopened) -> None:
     state.stopping = None
     state.cleanup_timer = None
-    state.undone_for = None
     for step, scope in decision.members:
         state.undone.pop((step, scope), None)
         if state.undoing is not None and (state.undoing.step, state.undoing.scope) == (step, scope):
@@ -49,6 +48,8 @@ def _reopened(state: State, decision: d.Reopened) -> None:
             move(state, node, life.PENDING)
         elif node.status != life.EXPANDING:  # as it is when one of its items was first
             move(state, node, life.EXPANDING)
+    if state.undoing is None:
+        state.undone_for = None
 
 
 def _finished(state: State, decision: d.Finished) -> None:

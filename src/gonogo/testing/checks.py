@@ -107,6 +107,8 @@ class Watch:
                 _check_group(shadow, decision)
             elif isinstance(decision, d.Expanded):
                 _check_gate(shadow, decision)
+            elif isinstance(decision, d.Skipped):
+                _check_skip(shadow, decision)
             self._check_owed(shadow, decision)
             self.promises.see(shadow, decision)
             self.attempts.see(shadow, decision, shadow.graph.plan)
@@ -311,6 +313,18 @@ def _check_gate(state: State, decision: d.Started | d.Expanded) -> None:
     reason = why_not(state, state.graph.steps[decision.step], decision.scope)
     if reason is not None:
         raise Broken("gate", f"{decision.step} in {decision.scope or '(run)'} starts, but {reason}")
+
+
+def _check_skip(state: State, decision: d.Skipped) -> None:
+    """semantics.md 16: what may have been done is never passed over without asking."""
+    node = state.node(decision.step, decision.scope)
+    step = state.graph.steps[decision.step]
+    if node is None or step.effects != "mutates" or step.idempotency_key is not None:
+        return
+    if node.status in (*life.CALLED, life.IN_DOUBT):
+        raise Broken(
+            "doubt", f"{step.name} in {decision.scope or '(run)'} is skipped while it is {node.status}"
+        )
 
 
 def _check_reopened(state: State, decision: d.Reopened) -> None:

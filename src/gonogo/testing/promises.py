@@ -86,8 +86,6 @@ class Promises:
         """Going on after a cancel: what it cut short, or had undone, has not had its run."""
         for place in decision.members:
             self.taken_back[place] = state.existing(*place).execution
-            if self.undoing is not None and self.undoing[:2] == place:
-                self.undoing = None  # it runs again, so its undoing is over
 
     def at_the_end(self, state: State, outside: Outside) -> None:
         """What must hold when a run has ended or is parked."""
