@@ -1,131 +1,178 @@
-"""One table of workflows on each host: in one process, by workers in one event loop, on DBOS and on Temporal. What
-they decide is the same: verdict, outcomes, and the decisions about each step.
+"""One table of workflows on each host: in one process, by workers in one event loop, simulated, on DBOS and on
+Temporal. What they decide is the same: verdict, outcomes, and each decision about each step with what it was based on.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from tests.engines.world import HEAD, World
-from tests.hosts.fleet import fleet
+from tests.engines.simulated import Retold
+from tests.engines.tales import CANCEL, TALES, Act, Tale
+from tests.engines.telling import differences, told
+from tests.engines.world import World
+from tests.hosts.fleet import Fleet, fleet
 
-import gonogo
+from gonogo import app
+from gonogo.app.engines import submit_run
+from gonogo.app.options import Options, Start
+from gonogo.app.requests import answer_run_async, cancel_run_async
+from gonogo.app.running import resume_run_async, start_run_async
 from gonogo.core.state import State
+from gonogo.errors import JournalError
+from gonogo.hosts.base import RunResult
 from gonogo.journal.memory import MemoryRuns
-from gonogo.journal.records import Record
 from gonogo.journal.restoring import state_of
+from gonogo.journal.store import Runs
 
-LIST = 'list: {type: script, forEach: true, forEach_concurrency: 1, content: "return [1, 2, 3]"}'
-WORKFLOWS = {
-    "a chain": """
-  a: {type: command, exec: "echo 1"}
-  b: {type: script, depends_on: [a], content: "return outputs.a + 1"}
-""",
-    "a fan-out": f"""
-  {LIST}
-  each: {{type: command, depends_on: [list], exec: "echo {{{{ item | shell_escape }}}}"}}
-  sum: {{type: script, fanout: reduce, depends_on: [each], content: "return outputs.each"}}
-""",
-    "an item that fails": f"""
-  {LIST}
-  each: {{type: command, depends_on: [list], exec: "test {{{{ item | shell_escape }}}} != 2"}}
-  sum: {{type: script, fanout: reduce, depends_on: [each], content: "return 1"}}
-""",
-    "a retry": """
-  a: {type: command, runs_on: here, exec: "exit 3", on_fail: {retry: {max: 2, backoff: {mode: fixed, delay_ms: 1}}}}
-""",
-    "a guarantee": """
-  a: {type: command, exec: "echo 1", parse: json, guarantee: "output > 1"}
-  b: {type: noop, depends_on: [a]}
-""",
-    "fail_if": """
-  a: {type: command, exec: "echo 1", parse: json, fail_if: "output == 1"}
-""",
-    "a condition and a tolerated failure": """
-  a: {type: command, criticality: info, exec: "exit 1"}
-  b: {type: noop, if: "false", depends_on: [a]}
-""",
-    "goto": """
-  a: {type: memory, operation: increment, key: n}
-  b: {type: script, depends_on: [a], content: "return memory.get('n')", fail_if: "output < 3", on_fail: {goto: a}}
-""",
-    "a remedy": """
-  a: {type: noop}
-  mend: {type: log, depends_on: [a], message: mended}
-  b: {type: command, depends_on: [a], exec: "exit 1", on_fail: {run: [mend]}}
-""",
-    "a question": """
-  a: {type: human-input, prompt: well}
-""",
-    "a suppressed failure": """
-  a: {type: command, exec: "exit 1"}
-  b: {type: noop, depends_on: [a]}
-  c: {type: noop, depends_on: [b]}
-""",
-}
+LOOK_S = 0.02
+WITHIN_S = 30.0
 
 
-def told(state: State, records: list[Record]) -> dict[str, Any]:
-    """What was decided, without times and ids. Steps that don't depend on each other may take turns otherwise."""
-    assert state.finished is not None
-    decided: dict[str, list[str]] = {}
-    for record in records:
-        for decision in record.decisions:
-            fields = msgspec.to_builtins(decision)
-            step = f"{fields.get('step', '')}{fields.get('scope', '')}"
-            what = [
-                type(decision).__name__,
-                fields.get("outcome"),
-                fields.get("reason"),
-                fields.get("attempt"),
-            ]
-            decided.setdefault(step, []).append(str(what))
-    decided.pop("", None)
-    outcomes = {
-        f"{node.step}{node.scope}": (node.outcome, node.fault.kind if node.fault else None)
-        for node in state.all_nodes()
-    }
-    return {"verdict": state.finished.verdict, "outcomes": outcomes, "decided": decided}
+def state_in(runs: Runs, run_id: str) -> State | None:
+    """How a run stands; None before it has begun."""
+    try:
+        records = list(runs.records(run_id))
+    except JournalError:
+        return None
+    return state_of(records) if records else None
 
 
-def in_one_process(text: str) -> dict[str, Any]:
-    """What the local host comes to."""
+def rests(state: State | None) -> bool:
+    """Nothing happens in it any more by itself."""
+    if state is None or state.finished is None:
+        return False
+    return not (state.finished.parked and state.timers)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Look again and again."""
+    async with asyncio.timeout(WITHIN_S):
+        while True:
+            if is_so():
+                return
+            await asyncio.sleep(LOOK_S)
+
+
+def is_due(runs: Runs, run_id: str, act: Act) -> bool:
+    """Whether it is time for what somebody does."""
+    state = state_in(runs, run_id)
+    return state is not None and act.is_due(state)
+
+
+# --- hosts
+
+
+async def locally(tale: Tale, folder: Path, run_id: str) -> MemoryRuns:
+    """The local host; whoever answers goes on with the run, and so does who finds its timer due."""
     runs = MemoryRuns()
-    run_id = gonogo.loads(HEAD + "steps:" + text).run(runs=runs).run_id
-    records = list(runs.records(run_id))
-    return told(state_of(records), records)
+    options = Options(runs=runs)
+    run = asyncio.create_task(start_run_async(tale.plan(folder), Start(run_id=run_id), options))
+    for act in tale.acts:
+        await until(partial(is_due, runs, run_id, act))
+        await act_locally(run_id, act, options, run)
+    await run
+    while not rests(state_in(runs, run_id)):
+        result = await resume_run_async(run_id, options)
+        await asyncio.sleep(result.wakes_in_s or 0.0)
+    return runs
 
 
-def in_one_loop(text: str) -> dict[str, Any]:
-    """What two workers of a made-up engine come to."""
-
-    async def main() -> dict[str, Any]:
-        async with fleet("a", "b", labels={"b": ("here",)}) as made:
-            run_id = await made.start("steps:" + text)
-            state = await made.end(run_id)
-            return told(state, list(made.runs.records(run_id)))
-
-    return asyncio.run(main())
+async def act_locally(run_id: str, act: Act, options: Options, run: asyncio.Task[RunResult]) -> None:
+    """A cancel reaches the run that is under way; an answer waits until it has been left."""
+    if act.word == CANCEL:
+        await cancel_run_async(run_id, by="ann", options=options)
+    else:
+        await run
+        await answer_run_async(run_id, act.step, act.word, by="ann", options=options)
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_workers_decide_as_one_process_does(name: str) -> None:
-    """Where a call is performed is no matter of what is decided."""
-    assert in_one_loop(WORKFLOWS[name]) == in_one_process(WORKFLOWS[name])
+async def in_one_loop(tale: Tale, folder: Path, run_id: str) -> Runs:
+    """Two workers of a made-up engine."""
+    async with fleet("a", "b", labels={"b": ("here",)}) as made:
+        submit(made, tale, folder, run_id)
+        for act in tale.acts:
+            await until(partial(is_due, made.runs, run_id, act))
+            made.runs.inbox(run_id).put(act.request)
+            if act.word != CANCEL:
+                made.submit(run_id)
+                await until(lambda: not made.runs.inbox(run_id).take())
+        await until(lambda: rests(state_in(made.runs, run_id)))
+        return made.runs
+
+
+def submit(made: Fleet, tale: Tale, folder: Path, run_id: str) -> None:
+    """Have a worker begin with it."""
+    from gonogo.app.wiring import first_record_of, redactor_for
+
+    plan = tale.plan(folder)
+    made.runs.submit(first_record_of(plan, Start(run_id=run_id), made.options, {}, redactor_for({}, plan)))
+    made.submit(run_id)
+
+
+def on_workers(here: World, folder: Path) -> dict[str, str]:
+    """All at once on real ones; the runs by tale."""
+    started = {}
+    for number, (name, tale) in enumerate(TALES.items()):
+        start = Start(run_id=f"r{number}")
+        started[name] = submit_run(tale.plan(folder), start, here.options, here.carrier)
+    for name, run_id in started.items():
+        for act in TALES[name].acts:
+            act_there(here, name, run_id, act)
+    return started
+
+
+def act_there(here: World, name: str, run_id: str, act: Act) -> None:
+    """A worker hears of it."""
+
+    here.wait(partial(is_due, here.runs, run_id, act), f"{name}: {act}")
+    if act.word == CANCEL:
+        app.cancel_run(run_id, by="ann", options=here.options)
+    else:
+        app.answer_run(run_id, act.step, act.word, by="ann", options=here.options)
+
+
+# --- what they come to
+
+
+def all_told(runs: Runs, run_id: str) -> dict[str, Any]:
+    """The run, and those beneath it."""
+    mine = [each for each in runs.ids() if each == run_id or each.startswith(f"{run_id}.")]
+    return {each: told(runs.records(each)) for each in mine}
+
+
+def assert_alike(found: dict[str, Any], expected: dict[str, Any], name: str) -> None:
+    """The same runs, and nothing decided otherwise in any."""
+    assert found.keys() == expected.keys()
+    assert (name, {run_id: differences(found[run_id], expected[run_id]) for run_id in found}) == (
+        name,
+        {run_id: {} for run_id in found},
+    )
+
+
+@pytest.mark.parametrize("name", TALES)
+def test_workers_and_the_simulator_decide_as_one_process_does(name: str, tmp_path: Path) -> None:
+    """Where a call is performed is no matter of what is decided, nor is whose clock it goes by. To the simulated host a
+    run beneath is a call like others.
+    """
+    tale = TALES[name]
+    runs = asyncio.run(locally(tale, tmp_path, "r"))
+    expected = all_told(runs, "r")
+    assert_alike(all_told(asyncio.run(in_one_loop(tale, tmp_path, "r")), "r"), expected, name)
+    simulated = told(Retold(list(runs.records("r")), tale.acts).run().records)
+    assert_alike({"r": simulated}, {"r": expected["r"]}, name)
 
 
 @pytest.mark.slow
-def test_engines_decide_as_one_process_does(here: World) -> None:
+def test_engines_decide_as_one_process_does(here: World, tmp_path: Path) -> None:
     """All at once on two real workers."""
     here.worker("--label", "here")
     here.starting("--label", "here")
-    ids = {name: here.submit("steps:" + text) for name, text in WORKFLOWS.items()}
-    for name, run_id in ids.items():
-        state = here.ended(run_id)
-        assert (name, told(state, here.runs.records_after(run_id, -1))) == (
-            name,
-            in_one_process(WORKFLOWS[name]),
-        )
+    for name, run_id in on_workers(here, tmp_path).items():
+        here.wait(lambda run_id=run_id: rests(here.state(run_id)), f"{name}: the end")  # type: ignore[misc]
+        expected = all_told(asyncio.run(locally(TALES[name], tmp_path, run_id)), run_id)
+        assert_alike(all_told(here.runs, run_id), expected, name)
