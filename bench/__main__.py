@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench import fallbacks, gates, workflows
 from bench.measure import BenchError, Run, Spread, gonogo, python, run, several, sync_s
+from bench.waits import CASES
 
 US = 1e6
 MS = 1e3
@@ -135,8 +136,10 @@ def calls(folder: Path, *, quick: bool) -> Iterator[Row]:
 def waits(folder: Path, *, quick: bool) -> Iterator[Row]:
     """Waits between attempts, by the core alone on a virtual clock."""
     runs = [json.loads(python("-m", "bench.waits").output) for _ in range(3)]
-    for case in runs[0]:
-        yield Row(f"core: {case}", Spread.of(each[case] for each in runs).times(US), "µs")
+    for case, (items, retries) in CASES.items():
+        taken = Spread.of(each[case] for each in runs)
+        yield Row(f"core: {case}, an item", taken.times(US / items), "µs")
+        yield Row(f"core: {case}, each of its calls", taken.times(US / items / (1 + retries)), "µs", 50)
 
 
 def gate(folder: Path, *, quick: bool) -> Iterator[Row]:

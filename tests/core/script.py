@@ -205,10 +205,10 @@ class Script:
         """Work off what there is."""
         while self._inbox or self._next_timer():
             event = structs.replace(self._inbox.popleft(), at=self.now)
-            decisions, commands = machine.advance(self.state, event)
-            self.records.append((event, decisions))
-            self.commands.extend(commands)
-            for command in commands:
+            step = machine.advance(self.state, event)
+            self.records.append((event, step.decisions))
+            self.commands.extend(step.commands)
+            for command in step.commands:
                 self._perform(command)
         return self
 

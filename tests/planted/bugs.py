@@ -104,7 +104,7 @@ BUGS = (
     Planted("other_words_are_a_no", "holds.py", "if approvals.word(event.text) not in exhaustion.CHOICES:", "if False:", tests=("test_exhaustion.py::test_C_9_R11_other_words_leave_it_waiting",)),
     Planted("told_each_time_it_fails", "exhaustion.py", "return None if (node.step, node.scope) in turn.state.escalated else block.escalate", "return block.escalate", tests=("test_exhaustion.py::test_G_27_it_is_told_once_in_a_run",)),
     Planted("exhausted_before_the_last_retry", "exhaustion.py", 'return is_worth_it(node, retry) and node.retries >= retry.max', 'return is_worth_it(node, retry)', tests=("test_exhaustion.py::test_C_9_R11_retries_that_the_run_has_no_budget_for_are_not_exhausted",)),
-    Planted("each_failure_is_another_fault", "fault_events.py", "    if open_fault is None:\n        open_fault = OpenFault(", "    if True:\n        open_fault = OpenFault(", tests=("test_fault_events.py::test_G_16_retries_are_attempts_of_one_fault",)),
+    Planted("each_failure_is_another_fault", "fault_events.py", "    if open_fault is None:\n        node = state", "    if True:\n        node = state", tests=("test_fault_events.py::test_G_16_retries_are_attempts_of_one_fault",)),
     Planted("skip_leaves_its_fault_open", "fault_events.py", """if decision.rest == "settled" else ()""", """if decision.rest == "never" else ()""", tests=("test_fault_events.py::test_G_16_a_skip_ends_what_was_open",)),
     # contracts, routes, lists
     Planted("detector_fails_open_for_policy", "contracts.py", 'CRITICAL = frozenset({"external", "internal", "policy"})', 'CRITICAL = frozenset({"external", "internal"})', tests=("test_contracts.py::test_H43_an_erring_fail_if_fails_each_kind_of_critical_step",)),

@@ -20,16 +20,20 @@ from gonogo.expressions.results import MemoryOp, Value
 
 def absorb(state: State, event: e.AnyEvent) -> None:
     """Take in the facts of an event, before anything is decided about them."""
-    if type(event) in (e.Resumed, e.RerunAsked):
+    kind = type(event)
+    if kind in _TAKES_UP:
         # The time between a host's death and the resume isn't spent.
         state.spent.time_s += state.at - state.active_since if state.budget_timer is not None else 0.0
         state.active_since = max(event.at, state.at)
     if event.at > state.at:
         state.at = event.at
     state.finished = None
-    take = _ABSORB.get(type(event))
+    take = _ABSORB.get(kind)
     if take is not None:
         take(state, event)
+
+
+_TAKES_UP = frozenset({e.Resumed, e.RerunAsked})
 
 
 def _start(state: State, event: e.RunStarted) -> None:

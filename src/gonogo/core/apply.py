@@ -313,7 +313,7 @@ def _routing(state: State, decision: d.Routing) -> Node:
     node = state.existing(decision.step, decision.scope)
     if node.complete:
         move(state, node, life.DONE)
-    else:
+    elif node.status != life.ROUTING:
         move(state, node, life.ROUTING)
     node.trigger = decision.trigger
     if decision.trigger == "on_finish":

@@ -57,10 +57,13 @@ def runs_refusal(state: State, step: Step, scope: str, node: Node | None) -> Iss
 
     What undoes others has its own reserve: a run for each of them. A person who has a step run again begins anew.
     """
+    if node is not None and (node.retrying or (node.init is not None and node.init.numbered)):
+        return None  # it has begun
     allowed = step.max_runs if step.max_runs is not None else state.graph.plan.limits.max_runs
-    used = state.runs_before(step.name, scope) - state.counted_from.get((step.name, scope), 0)
-    begun = node is not None and (node.retrying or (node.init is not None and node.init.numbered))
-    if allowed <= 0 or used < allowed or begun or is_undoing(state, step.name):
+    used = state.runs_before(step.name, scope)
+    if state.counted_from:
+        used -= state.counted_from.get((step.name, scope), 0)
+    if allowed <= 0 or used < allowed or is_undoing(state, step.name):
         return None
     path = " → ".join(cycle_through(state, scope, step.name, step.name))
     return Issue(

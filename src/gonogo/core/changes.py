@@ -5,6 +5,8 @@ Called by `apply.py` alone; which decision changes what is said there.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gonogo.core import lifecycle as life
 from gonogo.core.decisions import Expanded, FaultEvent
 from gonogo.core.items import items_of
@@ -117,12 +119,13 @@ def tell_fault(state: State, decision: FaultEvent) -> None:
         fault = state.existing(*place).fault
         if fault is None:
             raise Bug(f"step {decision.step} has no fault to tell of")
-        state.last_fault = max(state.last_fault, decision.fault)
+        if decision.fault > state.last_fault:
+            state.last_fault = decision.fault
         state.open_faults[place] = OpenFault(decision.fault, fault, decision.attempt)
     elif decision.event == "recovery.attempted":
         sent = decision.detail.get("action") != "retry"
         if sent is not state.open_faults[place].sent:
-            state.open_faults[place] = state.open_faults[place]._replace(sent=sent)
+            state.open_faults[place] = replace(state.open_faults[place], sent=sent)
     elif decision.event in ("recovery.succeeded", "recovery.failed"):
         state.open_faults.pop(place, None)
 
@@ -131,7 +134,7 @@ def failed_again(state: State, node: Node) -> None:
     """What the block of an earlier failure of the same fault tried has not helped."""
     open_fault = state.open_faults.get((node.step, node.scope))
     if open_fault is not None and open_fault.sent:
-        state.open_faults[node.step, node.scope] = open_fault._replace(sent=False)
+        state.open_faults[node.step, node.scope] = replace(open_fault, sent=False)
 
 
 def drop_items(state: State, node: Node) -> None:
@@ -202,7 +205,8 @@ def forget_node(state: State, node: Node) -> None:
 
 def set_timer(state: State, node: Node | None, timer: int, due_s: float) -> None:
     """A wait begins."""
-    state.last_timer = max(state.last_timer, timer)
+    if timer > state.last_timer:
+        state.last_timer = timer
     state.timers[timer] = (due_s, node)
     if node is not None:
         node.timer = timer

@@ -143,6 +143,13 @@ def reconsider(turn: Turn, node: Node) -> None:
         scheduling.consider(turn, node.site.part, node.scope)
 
 
+def go_on(turn: Turn, node: Node) -> None:
+    """A wait is over: an item needs room in its fan-out's window again."""
+    aggregate = turn.state.aggregate_of(node) if node.scope else None
+    if aggregate is None or not fanout.goes_on(turn, aggregate, node):
+        reconsider(turn, node)
+
+
 def wake_waiting(turn: Turn, node: Node) -> None:
     """Steps that wait for what they routed go on when the last of it is complete."""
     for waiting in list(turn.remediating()):

@@ -74,9 +74,7 @@ def _fail_alone(turn: Turn, node: Node, step: Step, fault: Fault) -> None:
     """A failure with nothing beside it, as most are."""
     outcome = outcome_of(step, fault)
     issue = issue_for(fault, step.name, node.scope, node.attempt)
-    turn.decide(
-        d.Ended(node.step, node.scope, outcome, None, fault, (issue,), rest(turn, node, outcome)),
-    )
+    turn.decide(d.Ended(node.step, node.scope, outcome, None, fault, (issue,), rest(turn, node, outcome)))
 
 
 def assumption_failed(turn: Turn, node: Node, ask: Ask) -> None:
@@ -283,8 +281,10 @@ def rest(turn: Turn, node: Node, outcome: str) -> str:
 
 def has_block(turn: Turn, node: Node, outcome: str) -> bool:
     """on_fail acts per item; on_success of a fan-out acts once, on the whole (semantics.md 8)."""
-    step = turn.step(node)
-    if stopping.ends_now(turn, node) or is_superseded(turn.state, node.step, node.scope):
+    step, state = node.site.part.step, turn.state
+    if state.stopping and stopping.ends_now(turn, node):
+        return False
+    if state.last_wave and is_superseded(state, node.step, node.scope):
         return False
     if outcome == "passed":
         return step.on_success is not None and turn.state.aggregate_of(node) is None

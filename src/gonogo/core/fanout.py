@@ -42,6 +42,19 @@ def may_open(turn: Turn, aggregate: Node, scope: str) -> None:
     turn.refills[aggregate] = None
 
 
+def goes_on(turn: Turn, aggregate: Node, item: Node) -> bool:
+    """Let an item that waited go on at once: where the window has room, and no other is to be looked at before it."""
+    fan, state = aggregate.fan_out, turn.state
+    if fan.queue or fan.active + fan.ready >= aggregate.site.part.step.concurrency:
+        return False
+    if aggregate.status != life.EXPANDING or is_closed(state, aggregate):
+        return False
+    if not all_settled(state, fan.site, item.scope, item):
+        return False
+    scheduling.make_ready(turn, item.site, item.scope, item)
+    return True
+
+
 def refill(turn: Turn, node: Node) -> None:
     """Open items while there is room in the window, and end the fan-out when all are complete."""
     if node.status != life.EXPANDING:
@@ -56,7 +69,7 @@ def refill(turn: Turn, node: Node) -> None:
 
 def is_closed(state: State, node: Node) -> bool:
     """True when no more items are opened: it, or a fan-out around it, is to run again, or the run stops."""
-    if node.requested or is_superseded(state, node.step, node.scope):
+    if node.requested or (state.last_wave and is_superseded(state, node.step, node.scope)):
         return True
     return bool(state.stopping) and not scheduling.may_still_run(state, state.step(node))
 

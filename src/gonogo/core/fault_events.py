@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gonogo.core import decisions as d
+from gonogo.core.graph import Graph
 from gonogo.core.plan import Step
 from gonogo.core.state import Node, OpenFault, State
 from gonogo.core.suppression import blocks
@@ -39,18 +40,18 @@ def close(state: State, place: Place, reason: str) -> tuple[d.FaultEvent, ...]:
 
 
 def _ended(state: State, decision: d.Ended) -> tuple[d.FaultEvent, ...]:
-    node = state.existing(decision.step, decision.scope)
-    place = (node.step, node.scope)
+    place = (decision.step, decision.scope)
     open_fault = state.open_faults.get(place)
-    if node.outcome == "passed":
+    if decision.outcome == "passed":
         return () if open_fault is None else (_event(place, open_fault, "recovery.succeeded"),)
-    if node.outcome == "cancelled":
+    if decision.outcome == "cancelled":
         return close(state, place, "cancelled")
-    if node.fault is None:
+    if decision.fault is None:
         return ()
     found: tuple[d.FaultEvent, ...] = ()
     if open_fault is None:
-        open_fault = OpenFault(state.last_fault + 1, node.fault, node.attempt)
+        node = state.existing(*place)
+        open_fault = OpenFault(state.last_fault + 1, decision.fault, node.attempt)
         kept = isolation(state, node)
         found = (_event(place, open_fault, "detected"),)
         found += (_event(place, open_fault, "isolated", kept),) if kept else ()
@@ -61,16 +62,23 @@ def _ended(state: State, decision: d.Ended) -> tuple[d.FaultEvent, ...]:
 
 def isolation(state: State, node: Node) -> dict[str, Any]:
     """How a failure is kept from spreading: to the other items, to dependents, to what acts behind it."""
-    part, graph = node.site.part, state.graph
+    failed = node.outcome == "failed"
+    kept = state.graph.isolations.get((node.step, failed))
+    if kept is None:
+        kept = state.graph.isolations[node.step, failed] = _isolation(state.graph, node.step, failed)
+    return {"item": node.scope, **kept} if node.scope else kept
+
+
+def _isolation(graph: Graph, step: str, failed: bool) -> dict[str, Any]:
+    """What the plan alone says of it: many items may fail of one step."""
+    part = graph.parts[step]
     kept: dict[str, Any] = {}
     acting: list[str] = []
-    if node.scope:
-        kept["item"] = node.scope
     if part.guards:
-        acting = [name for name in graph.behind(node.step) if blocks(graph, node.step, graph.parts[name])]
-    if node.outcome == "failed":
+        acting = [name for name in graph.behind(step) if blocks(graph, step, graph.parts[name])]
+    if failed:
         told = {*acting, *_remedies(part.step)}
-        gated = [other for other in graph.dependents[node.step] if _needs(state, other, node.step)]
+        gated = [other for other in graph.dependents[step] if _needs(graph, other, step)]
         kept.update(_named("gated", [name for name in gated if name not in told]))
     if acting:
         kept.update(_named("suppressed", acting))
@@ -89,11 +97,11 @@ def _named(how: str, names: list[str]) -> dict[str, Any]:
     return {how: names} if names else {}
 
 
-def _needs(state: State, dependent: str, step: str) -> bool:
+def _needs(graph: Graph, dependent: str, step: str) -> bool:
     """True when an entry of depends_on can be satisfied by this step alone, and no `if` takes the gate's place."""
-    return not state.graph.steps[dependent].always and any(
+    return not graph.steps[dependent].always and any(
         len(need.any_of) == 1 and need.any_of[0].step == step and need.any_of[0].on_failure == "block"
-        for need in state.graph.steps[dependent].depends_on
+        for need in graph.steps[dependent].depends_on
     )
 
 

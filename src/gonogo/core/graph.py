@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from gonogo.core.parts import Part, Waiting
 from gonogo.core.plan import Block, Budget, Edge, FailureCondition, Need, Plan, Step
@@ -17,7 +18,8 @@ class Graph:
 
     `parts[step]`: what follows about one step (parts.py). `fans[step]`: the forEach steps whose items it runs in,
     outermost first. `dependents[step]`: who waits for it. `members[step]`: for a forEach step the steps that run inside
-    its items. `held_back`: steps that run only when something routes to them.
+    its items. `held_back`: steps that run only when something routes to them. `isolations`: what keeps a failure
+    from spreading, by step and whether it counts, as far as it was asked for (fault_events.py).
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -38,6 +40,7 @@ class Graph:
         for name, part in self.parts.items():
             part.waiting = tuple(self._waiting(name, self.parts[other]) for other in self.dependents[name])
         self._behind: dict[str, dict[str, int]] = {}
+        self.isolations: dict[tuple[str, bool], dict[str, Any]] = {}
 
     def behind(self, name: str) -> dict[str, int]:
         """The steps behind a step, each with how many fan-out levels lie around the whole way there.

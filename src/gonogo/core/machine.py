@@ -6,7 +6,9 @@ Same state and event in: same decisions and commands out, in another process and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from gonogo.core import (
     asking_again,
@@ -38,7 +40,7 @@ from gonogo.core.turn import Turn, intent
 from gonogo.expressions.results import Failure, Result
 
 
-class Step(NamedTuple):
+class Step(Struct, frozen=True, gc=False):
     """What one event led to."""
 
     decisions: tuple[d.AnyDecision, ...]
@@ -281,7 +283,7 @@ def _timer_fired(turn: Turn, event: e.TimerFired) -> None:
         _route(turn, node)
     elif node.status == life.BACKING_OFF:
         turn.decide(d.TimedOut(node.step, node.scope))
-        turn.routed.append((node.step, node.scope))
+        completion.go_on(turn, node)
 
 
 def _answer_given(turn: Turn, event: e.AnswerGiven) -> None:

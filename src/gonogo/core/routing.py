@@ -32,6 +32,9 @@ def begin(turn: Turn, node: Node, trigger: str) -> None:
         retry = retry_left(node, block)
         back_off(turn, node, retry) if retry is not None else end(turn, node)
         return
+    if not block.run and block.run_js is None:
+        go_on(turn, node)
+        return
     asks = [number for target in block.run for number in target.templates.values()]
     if block.run_js is not None:
         asks.append(block.run_js)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from gonogo.core import lifecycle
 from gonogo.core.commands import Ask
@@ -132,7 +132,7 @@ class Node:
         return self.fault
 
 
-class OpenFault(NamedTuple):
+class OpenFault(Struct, frozen=True):
     """A fault that may still be recovered from: its number in the run, and the failure it began with.
 
     `sent`: since the latest failure its block has sent the run elsewhere, which may yet bring the step to pass.
@@ -306,9 +306,9 @@ class State:
     @property
     def quiet(self) -> bool:
         """Nothing is in flight but holds: no call, no evaluation, no timer that isn't the end of a hold."""
-        return not (
-            self.calls or self.batches or any(not _ends_a_hold(node) for _, node in self.timers.values())
-        )
+        if self.calls or self.batches:
+            return False
+        return all(_ends_a_hold(node) for _, node in self.timers.values())
 
 
 def _ends_a_hold(node: Node | None) -> bool:

@@ -21,7 +21,7 @@ def end_when_over(turn: Turn) -> bool:
     True when something was decided that may set other steps free.
     """
     state = turn.state
-    if not state.quiet or turn.asks or len(turn.ready) or state.finished is not None:
+    if turn.asks or turn.ready.waiting or state.finished is not None or not state.quiet:
         return False
     unfinished = [node for node in state.all_nodes() if not node.complete] if state.open_nodes else []
     waiting = [node for node in unfinished if node.status in (life.HOLDING, life.IN_DOUBT)]
