@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Gonogo
+from tests.cli.conftest import Gonogo, process, write
+from tests.servers import faulty
 
 KEY = "name=shop/endpoint=https://shop.example"
 
@@ -67,3 +68,22 @@ def test_a_damaged_record_counts_as_none(gonogo: Gonogo, tmp_path: Path) -> None
     [file] = tmp_path.rglob("breakers/*.json")
     file.write_bytes(b"\xff{")
     assert gonogo("breakers", "--format", "json").json == []
+
+
+def test_B37_short_runs_one_after_another_share_what_the_last_one_found(tmp_path: Path) -> None:
+    """Real processes: the first run opens it and ends, the second calls nothing, and the list says whose it is."""
+    policy = (
+        "{bounds: {attempts_per_target: 2, deadline_s: 5}, breaker: {failures: 2}, backoff: {base_s: 0.01}}"
+    )
+    with faulty.FaultyServer(faulty.answer(503, b"busy")) as far:
+        write(tmp_path, f"a: {{type: http_client, url: '{far.url}', reliability: {policy}}}")
+        for _ in range(2):
+            ended = process("run", cwd=tmp_path)
+            assert ended.code == 1
+        assert far.connections == 2
+    assert "no other process calls it now" in ended.err + ended.out
+    [told] = process("breakers", "--format", "json", cwd=tmp_path).json
+    assert (told["state"], told["shared"], told["failing"], told["processes"]) == ("open", "advisory", 0, 0)
+    assert told["opened_by"]
+    shown = process("breakers", cwd=tmp_path).out
+    assert f"opened by {told['opened_by']}, advisory" in " ".join(shown.split())

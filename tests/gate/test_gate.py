@@ -354,7 +354,7 @@ def test_processes_share_a_breaker_through_files(tmp_path: Path) -> None:
         there.calls.clear()
         return await one().answer(there.step())
 
-    assert asyncio.run(story()).record.why_not("a") == ["open"]
+    assert asyncio.run(story()).record.why_not("a") == ["open: this process saw it fail"]
     assert there.called == ["b"]
 
 

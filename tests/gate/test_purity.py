@@ -17,12 +17,12 @@ from tests.test_architecture import (
 )
 
 PURE = """
-    breaker checking commands decisions doubting ending events going guards lifecycle machine pieces policy reading
-    record replaying rules scopes signals state step summary taxonomy telling verdicts waits
+    breaker checking circuit commands decisions doubting ending events going guards lifecycle machine pieces policy
+    reading record replaying rules scopes signals state step summary taxonomy telling verdicts voices waits
 """.split()
 ACTING = """
-    admission breakers budgets calling calls clock failures gate hedging judging ledger nesting observed sheets
-    stores streaming virtual
+    admission breakers budgets calling calls clock failures gate hedging judging ledger nesting observed processes
+    sheets stores streaming virtual
 """.split()
 MORE = {"difflib"}  # near words
 

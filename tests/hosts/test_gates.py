@@ -166,7 +166,7 @@ def test_a_breaker_outlives_the_run(tmp_path: Path) -> None:
         assert again.fault is not None
         assert (again.fault.kind, again.fault.fault_class) == ("gate.circuit-open", "transient")
         assert again.fault.message.startswith(
-            f"nothing was called: {far.url} is left alone, its breaker is open; it may be asked again in "
+            f"nothing was called: {far.url} is left alone, its breaker is open: this process saw it fail; it may be "
         )
         [listed] = app.list_breakers(place)
         assert (listed.state, listed.key) == ("open", f"name={far.url}/endpoint={far.url}")

@@ -58,7 +58,7 @@ class Flight:
 
     async def admit(self, command: c.Admit) -> e.AnyEvent:
         """Breaker, then retries, then budgets: what is refused later gives back what was taken before."""
-        clock, change = self.call.gate.clock, None
+        clock, change, advice = self.call.gate.clock, None, ""
         breakers = self.call.gate.breakers
         if breakers is not None:
             key = self.key = breakers.key(self.call.step.name, self.target)
@@ -70,12 +70,12 @@ class Flight:
                 admission, change = breakers.admit(*asked)
             if not admission.admitted:
                 return e.Refused(clock.now(), "breaker", admission.reason, admission.until_s, change)
-            self.leased = admission.probe
+            self.leased, advice = admission.probe, admission.advice
         now = clock.now()
         refusal = self._afford(command, now)
         if refusal is None:
             self.call.flights.append(self)
-            admitted, pen = e.Admitted(now, self.leased, change), self.call.pen
+            admitted, pen = e.Admitted(now, self.leased, change, advice), self.call.pen
             return admitted if pen is None else await pen.ask(self, admitted)
         await self.release()
         return e.Refused(clock.now(), refusal[0], refusal[1], 0.0, change)

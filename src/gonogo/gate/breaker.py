@@ -7,107 +7,39 @@ these functions to them `breakers.py`. Source: reliability-gate, C.3; case LLM-3
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Container
+from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from gonogo.core.backoff import jitter
+from gonogo.gate import voices as v
+from gonogo.gate.circuit import (
+    ADMITTED,
+    CLOSED,
+    Admission,
+    BreakerPolicy,
+    BreakerRecord,
+    Bucket,
+    Change,
+    Isolation,
+    Lease,
+)
+
+__all__ = [
+    "ADMITTED",
+    "CLOSED",
+    "Admission",
+    "BreakerPolicy",
+    "BreakerRecord",
+    "Change",
+    "Isolation",
+    "Lease",
+]
 
 BUCKETS = 6
 """The window is counted in this many parts; a part that has gone by is forgotten as a whole."""
 LEASES_MAX = 16
-
-
-class BreakerPolicy(Struct, frozen=True, omit_defaults=True):
-    """When a breaker opens and for how long. Durations in seconds.
-
-    It opens at `failures` in a row, or when at least `calls_min` calls of the window failed at `failure_rate`, or were
-    slower than `slow_s` at `slow_rate`. The cooldown doubles with each reopening up to `cooldown_s_max` and varies by
-    `jitter`. `closes_after` successes of probes close it. `isolate_s` is how long a refused credential or a missing
-    model keeps its target out. `key` says what tells targets apart.
-    """
-
-    failures: int = 5
-    calls_min: int = 20
-    failure_rate: float = 0.5
-    window_s: float = 60.0
-    slow_s: float | None = None
-    slow_rate: float = 0.5
-    cooldown_s: float = 30.0
-    cooldown_s_max: float = 300.0
-    jitter: float = 0.2
-    probes: int = 1
-    closes_after: int = 1
-    lease_margin_s: float = 5.0
-    isolate_s: float = 600.0
-    key: tuple[Literal["step", "name", "model", "endpoint", "credential"], ...] = (
-        "name",
-        "model",
-        "endpoint",
-        "credential",
-    )
-
-
-class Lease(Struct, frozen=True):
-    """The right to probe, until it expires."""
-
-    owner: str
-    until_s: float
-
-
-class Bucket(Struct, frozen=True, array_like=True):
-    """Calls of one part of the window."""
-
-    slot: int
-    calls: int
-    failures: int
-    slow: int
-
-
-class Isolation(Struct, frozen=True):
-    """Out by decision of a person or of a kind of failure, until reset or `until_s`."""
-
-    until_s: float
-    reason: str
-    by: str
-
-
-class BreakerRecord(Struct, frozen=True, omit_defaults=True):
-    """All of a breaker. Times are on the clock of whoever keeps it (`stores.py` moves them to another's)."""
-
-    state: Literal["closed", "open", "half-open"] = "closed"
-    failures: int = 0
-    successes: int = 0
-    opened_s: float = 0.0
-    open_until_s: float = 0.0
-    openings: int = 0
-    buckets: tuple[Bucket, ...] = ()
-    leases: tuple[Lease, ...] = ()
-    rests_until_s: float = 0.0
-    isolation: Isolation | None = None
-    last_kind: str | None = None
-
-
-class Change(Struct, frozen=True, omit_defaults=True):
-    """A breaker went from one state to another, and why; counted once, wherever it is seen."""
-
-    key: str
-    before: str
-    after: str
-    reason: str
-
-
-class Admission(Struct, frozen=True, omit_defaults=True):
-    """Whether a call may go. Refused: `until_s` is when to ask again. `probe`: a lease was given."""
-
-    admitted: bool
-    reason: str = ""
-    until_s: float = 0.0
-    probe: bool = False
-
-
-CLOSED = BreakerRecord()
-ADMITTED = Admission(admitted=True)
 
 
 def admit(
@@ -118,17 +50,54 @@ def admit(
     lease_s: float,
     *,
     force: bool = False,
+    me: v.Writer | None = None,
+    gone: Container[v.Writer] = (),
 ) -> tuple[BreakerRecord, Admission]:
-    """Ask to call. `force` takes a probe before the cooldown is over (never past an isolation)."""
+    """Ask to call. `force` takes a probe before the cooldown is over (never past an isolation).
+
+    `me` is the process that asks, when processes share the record; those in `gone` have ended.
+    """
     if record.isolation is not None and now_s < record.isolation.until_s:
         return record, Admission(False, f"isolated: {record.isolation.reason}", record.isolation.until_s)
     if now_s < record.rests_until_s and not force:
         return record, Admission(False, "resting", record.rests_until_s)
     if record.state == "closed":
         return record, ADMITTED
+    binds, why = _binding(policy, record, now_s, me, gone)
     if record.state == "open" and now_s < record.open_until_s and not force:
-        return record, Admission(False, "open", record.open_until_s)
-    return _probe(policy, record, now_s, Lease(owner, now_s + lease_s))
+        refused = Admission(False, f"open{why}", record.open_until_s)
+        return record, refused if binds else Admission(True, advice=why)
+    probing, admission = _probe(policy, record, now_s, Lease(owner, now_s + lease_s))
+    return probing, admission if admission.admitted or binds else Admission(True, advice=why)
+
+
+def _binding(
+    policy: BreakerPolicy,
+    record: BreakerRecord,
+    now_s: float,
+    me: v.Writer | None,
+    gone: Container[v.Writer],
+) -> tuple[bool, str]:
+    """Whether an opening holds for a process, and why."""
+    if me is None:
+        return True, ""
+    by = f" by {record.opened_by}" if record.opened_by and record.opened_by != me.name else ""
+    if policy.shared == "strict":
+        return True, f"{by} for all"
+    found = standing(policy, record, now_s, me, gone)
+    return found.binds, f"{by}: {found.why}" if found.binds else f"open{by}, but {found.why}"
+
+
+def standing(
+    policy: BreakerPolicy,
+    record: BreakerRecord,
+    now_s: float,
+    me: v.Writer,
+    gone: Container[v.Writer] = (),
+) -> v.Standing:
+    """What a process makes of an opening (B37)."""
+    times = {"opened_s": record.opened_s, "now_s": now_s, "window_s": policy.window_s}
+    return v.standing(record.voices, me, gone, quorum=policy.quorum, **times)
 
 
 def is_clean(record: BreakerRecord) -> bool:
@@ -148,10 +117,18 @@ def _probe(
 
 
 def succeeded(
-    policy: BreakerPolicy, record: BreakerRecord, now_s: float, owner: str, latency_s: float
+    policy: BreakerPolicy,
+    record: BreakerRecord,
+    now_s: float,
+    owner: str,
+    latency_s: float,
+    me: v.Writer | None = None,
 ) -> BreakerRecord:
     """A call went well. A late caller's success doesn't close an open breaker."""
     slow = policy.slow_s is not None and latency_s >= policy.slow_s
+    voices = record.voices
+    if me is not None:
+        voices = v.heard(voices, me, now_s, int(slow), policy.window_s)
     if record.state == "closed":
         buckets = _counted(policy, record.buckets, now_s, failed=False, slow=slow)
         counted = BreakerRecord(
@@ -166,16 +143,21 @@ def succeeded(
             record.rests_until_s,
             record.isolation,
             record.last_kind,
+            voices,
         )
-        if slow and (reason := _tripped(policy, counted)):
-            return _opened(policy, counted, now_s, reason)
+        if slow and (reason := _tripped(policy, counted, me)):
+            return _opened(policy, counted, now_s, reason, me=me)
         return counted
+    saying = record if voices is record.voices else structs.replace(record, voices=voices)
     if record.state == "open" or not _holds(record, owner):
-        return _without(record, owner)
+        return _without(saying, owner)
     successes = record.successes + 1
     if successes >= policy.closes_after:
-        return BreakerRecord(isolation=record.isolation, rests_until_s=record.rests_until_s)
-    return structs.replace(_without(record, owner), successes=successes)
+        # Who never saw it fail has no news for those who did: their next failure opens it again.
+        if policy.shared == "strict" or v.failures_of(record.voices, me):
+            voices = v.forgiven(voices)
+        return BreakerRecord(isolation=record.isolation, rests_until_s=record.rests_until_s, voices=voices)
+    return structs.replace(_without(saying, owner), successes=successes)
 
 
 def failed(
@@ -187,17 +169,21 @@ def failed(
     *,
     latency_s: float = 0.0,
     retry_after_s: float | None = None,
+    me: v.Writer | None = None,
 ) -> BreakerRecord:
     """A call failed in a way that counts. A failed probe reopens for longer."""
+    if me is not None:
+        seen = v.failures_of(record.voices, me) + 1
+        record = structs.replace(record, voices=v.heard(record.voices, me, now_s, seen, policy.window_s))
     if record.state == "open" or (record.state == "half-open" and not _holds(record, owner)):
         return _without(record, owner)
     if record.state == "half-open":
-        return _opened(policy, structs.replace(record, last_kind=kind), now_s, kind, retry_after_s)
+        return _opened(policy, structs.replace(record, last_kind=kind), now_s, kind, retry_after_s, me)
     slow = policy.slow_s is not None and latency_s >= policy.slow_s
     buckets = _counted(policy, record.buckets, now_s, failed=True, slow=slow)
     counted = structs.replace(record, failures=record.failures + 1, buckets=buckets, last_kind=kind)
-    if _tripped(policy, counted):
-        return _opened(policy, counted, now_s, kind, retry_after_s)
+    if _tripped(policy, counted, me):
+        return _opened(policy, counted, now_s, kind, retry_after_s, me)
     return counted
 
 
@@ -247,6 +233,7 @@ def moved(record: BreakerRecord, by_s: float, now_s: float, reach_s: float) -> B
         leases=tuple(Lease(lease.owner, at(lease.until_s)) for lease in record.leases),
         buckets=record.buckets if by_s == 0 else (),
         isolation=isolation,
+        voices=tuple(v.Voice(each.writer, at(each.at_s), each.failures) for each in record.voices),
     )
 
 
@@ -274,9 +261,11 @@ def _counted(
     return (*kept[:-1], counted)
 
 
-def _tripped(policy: BreakerPolicy, record: BreakerRecord) -> str | None:
-    if record.failures >= policy.failures:
-        return f"{record.failures} failures in a row"
+def _tripped(policy: BreakerPolicy, record: BreakerRecord, me: v.Writer | None) -> str | None:
+    """In a row over all processes, or for one whose failures the others' successes would hide."""
+    in_a_row = max(record.failures, v.failures_of(record.voices, me) if me is not None else 0)
+    if in_a_row >= policy.failures:
+        return f"{in_a_row} failures in a row"
     calls = sum(bucket.calls for bucket in record.buckets)
     if calls < policy.calls_min:
         return None
@@ -291,7 +280,12 @@ def _tripped(policy: BreakerPolicy, record: BreakerRecord) -> str | None:
 
 
 def _opened(
-    policy: BreakerPolicy, record: BreakerRecord, now_s: float, kind: str, retry_after_s: float | None = None
+    policy: BreakerPolicy,
+    record: BreakerRecord,
+    now_s: float,
+    kind: str,
+    retry_after_s: float | None = None,
+    me: v.Writer | None = None,
 ) -> BreakerRecord:
     openings = record.openings + 1
     until_s = now_s + cooldown_s(policy, openings, retry_after_s, f"{now_s}/{openings}")
@@ -306,6 +300,8 @@ def _opened(
         buckets=(),
         leases=(),
         last_kind=kind,
+        opened_by="" if me is None else me.name,
+        shared="" if me is None else policy.shared,
     )
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gonogo.gate import breaker as b
 from gonogo.gate.policy import Target
+from gonogo.gate.processes import Processes
 from gonogo.gate.signals import Classification
 from gonogo.gate.stores import KEYS_MAX, MemoryStore, Store, StoreTrouble
 from gonogo.gate.taxonomy import row_of
+from gonogo.gate.voices import Voice, Writer
 
 TRIES_MAX = 20
 
@@ -22,7 +24,10 @@ T = TypeVar("T")
 
 
 class Listed(Struct, frozen=True, omit_defaults=True):
-    """One breaker for people: its key, state, and since and until when (seconds from now)."""
+    """One breaker for people: its key, state, and until when (seconds from now).
+
+    Of one that is open and shared: who opened it, whom that binds, and how many of the processes that call see it fail.
+    """
 
     key: str
     state: str
@@ -30,12 +35,16 @@ class Listed(Struct, frozen=True, omit_defaults=True):
     openings: int
     until_s: float | None = None
     reason: str | None = None
+    opened_by: str = ""
+    shared: str = ""
+    failing: int = 0
+    processes: int = 0
 
 
 class Breakers:
     """All breakers of a gate. Methods may block when the store does."""
 
-    __slots__ = ("_keys", "_local", "_now", "_tell", "policy", "store", "trouble")
+    __slots__ = ("_keys", "_local", "_now", "_processes", "_tell", "policy", "store", "trouble")
 
     def __init__(
         self,
@@ -43,14 +52,19 @@ class Breakers:
         store: Store,
         now: Callable[[], float],
         tell: Callable[[str], None] | None = None,
+        processes: Processes | None = None,
     ) -> None:
-        """`now` is the clock that the store's records are on; `tell` hears of a store in trouble, once each time."""
+        """`now` is the clock that the store's records are on; `tell` hears of a store in trouble, once each time.
+
+        `processes` knows the processes that share the store; None where no others do.
+        """
         self.policy = policy
         self.store = store
         self.trouble: str | None = None
         self._local = MemoryStore()
         self._keys: dict[tuple[str, str], str] = {}
         self._now = now
+        self._processes = processes
         self._tell = tell
 
     def key(self, step: str, target: Target) -> str:
@@ -82,8 +96,11 @@ class Breakers:
         except StoreTrouble:
             pass  # the long way deals with it
 
+        me, policy = self._me(), self.policy
+
         def ask(record: b.BreakerRecord) -> tuple[b.BreakerRecord, b.Admission]:
-            return b.admit(self.policy, record, self._now(), owner, lease_s, force=force)
+            gone = self._gone(record)
+            return b.admit(policy, record, self._now(), owner, lease_s, force=force, me=me, gone=gone)
 
         return self._update(key, ask)
 
@@ -94,7 +111,7 @@ class Breakers:
 
         def tell(record: b.BreakerRecord) -> tuple[b.BreakerRecord, None]:
             if failure is None:
-                return b.succeeded(self.policy, record, self._now(), owner, latency_s), None
+                return b.succeeded(self.policy, record, self._now(), owner, latency_s, self._me()), None
             return self._after(record, owner, failure, latency_s, lasting), None
 
         return self._update(key, tell)[1]
@@ -129,7 +146,31 @@ class Breakers:
         if state == "isolated" and record.isolation is not None:
             until_s, reason = record.isolation.until_s, f"{record.isolation.reason}, by {record.isolation.by}"
         left_s = None if until_s is None else max(0.0, until_s - now_s)
-        return Listed(key, state, record.failures, record.openings, left_s, reason)
+        listed = Listed(key, state, record.failures, record.openings, left_s, reason)
+        if not record.opened_by or record.state == "closed":
+            return listed
+        reporting = self._reporting(record, now_s)
+        failing = sum(each.failures > 0 for each in reporting)
+        return structs.replace(
+            listed,
+            opened_by=record.opened_by,
+            shared=record.shared,
+            failing=failing,
+            processes=len(reporting),
+        )
+
+    def _reporting(self, record: b.BreakerRecord, now_s: float) -> list[Voice]:
+        """Processes that have reported lately and run."""
+        since_s, gone = now_s - self.policy.window_s, self._gone(record)
+        return [each for each in record.voices if each.at_s > since_s and each.writer not in gone]
+
+    def _me(self) -> Writer | None:
+        return None if self._processes is None else self._processes.me()
+
+    def _gone(self, record: b.BreakerRecord) -> frozenset[Writer]:
+        if self._processes is None or record.state == "closed":
+            return frozenset()
+        return self._processes.gone(each.writer for each in record.voices)
 
     def _after(
         self,
@@ -143,9 +184,8 @@ class Breakers:
         counting = row_of(failure.kind).counting
         wish_s = failure.retry_after_s
         if counting == "failure":
-            return b.failed(
-                policy, record, now_s, owner, failure.kind, latency_s=latency_s, retry_after_s=wish_s
-            )
+            seen = now_s, owner, failure.kind
+            return b.failed(policy, record, *seen, latency_s=latency_s, retry_after_s=wish_s, me=self._me())
         if counting == "cool" and wish_s is not None:
             return b.resting(record, now_s, owner, min(wish_s, b.reach_s(policy)))
         if counting == "isolate" and lasting:

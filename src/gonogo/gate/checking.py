@@ -127,6 +127,8 @@ def _numbers(place: str, part: Any) -> Iterator[Problem]:
             yield _problem(
                 "policy.number", f"{place}.{name}", f"expected a finite number from {least} on, not {value}"
             )
+    if place == "breaker" and part is not None and part.quorum > 1:
+        yield _problem("policy.number", "breaker.quorum", "expected a part of all processes, from 0 to 1")
     if place == "breaker" and part is not None and part.window_s == 0:
         yield _problem("policy.number", "breaker.window_s", "expected more than 0 seconds")
 

@@ -161,6 +161,16 @@ class BreakerChanged(Decision, frozen=True, tag="breaker_changed"):
         return f"breaker {self.change.key}: {self.change.before} → {self.change.after} ({self.change.reason})"
 
 
+class BreakerOverruled(Decision, frozen=True, tag="breaker_overruled"):
+    """A target is called although other processes have opened its breaker, and why that doesn't bind this one."""
+
+    target: str
+    reason: str
+
+    def sentence(self) -> str:
+        return f"{self.target} is called all the same: its breaker is {self.reason}"
+
+
 class FallbackStarted(Decision, frozen=True, tag="fallback_started"):
     """The fallback is called."""
 
@@ -220,6 +230,7 @@ AnyDecision = (
     | TargetSkipped
     | TargetSwitched
     | BreakerChanged
+    | BreakerOverruled
     | FallbackStarted
     | FallbackEnded
     | StreamReset

@@ -88,10 +88,14 @@ class Judged(Event, frozen=True, tag="judged"):
 
 
 class Admitted(Event, frozen=True, tag="admitted"):
-    """The target may be called: breaker, budgets and the share of retries allow it."""
+    """The target may be called: breaker, budgets and the share of retries allow it.
+
+    `advice`: its breaker is open by others' word, and why that doesn't hold here.
+    """
 
     probe: bool = False
     change: Change | None = None
+    advice: str = ""
 
 
 class Refused(Event, frozen=True, tag="refused"):

@@ -155,6 +155,12 @@ def stopped_before(turn: Turn, index: int) -> bool:
     return True
 
 
+def overrule(turn: Turn, advice: str) -> None:
+    """Tell that a target is called although others have opened its breaker."""
+    name = turn.policy.targets[turn.state.candidate].name
+    turn.decisions.append(d.BreakerOverruled(turn.offset_ms, name, advice))
+
+
 def admit(turn: Turn) -> None:
     """Ask the breaker, the budgets and the share of retries."""
     state = turn.state

@@ -122,6 +122,8 @@ def _pause(turn: Turn, rule: Rule) -> None:
 def _admitted(turn: Turn, event: e.Admitted) -> None:
     if event.change is not None:
         _breaker(turn, event.change)
+    if event.advice:
+        going.overrule(turn, event.advice)
     if turn.state.status == lifecycle.CALLING:
         going.start_beside(turn, probe=event.probe)
     else:

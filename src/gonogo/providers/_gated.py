@@ -94,13 +94,16 @@ def told(error: GateError) -> str:
     skipped = {each.target: each.reason for each in error.record.decisions if isinstance(each, TargetSkipped)}
     if not skipped:
         return error.message
-    reasons = ", ".join(
-        f"{target} is {_OPEN if reason == 'open' else reason}" for target, reason in list(skipped.items())[:5]
-    )
+    reasons = ", ".join(f"{target} is {_plain(reason)}" for target, reason in list(skipped.items())[:5])
     when = (
         f"; it may be asked again in {error.retry_after_s:.3g} s" if error.retry_after_s is not None else ""
     )
     return f"nothing was called: {reasons}{when} ('gonogo breakers' shows it)"
+
+
+def _plain(reason: str) -> str:
+    is_open, more = reason == "open" or reason.startswith(("open:", "open ")), reason[len("open") :]
+    return f"{_OPEN}{more}" if is_open else reason
 
 
 def fault_of(call: Call, rule: str, error: GateError) -> Fault:

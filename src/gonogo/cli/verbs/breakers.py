@@ -42,7 +42,8 @@ def COMMAND(  # noqa: N802 - what the group looks for
     """List the circuit breakers of outbound calls, isolate a target, or reset its breaker.
 
     KEY is a breaker's key, or a part of it that no other has. An isolated target gets no calls until its time is up or
-    it is reset; all processes with these runs heed it.
+    it is reset; all processes with these runs heed it. A breaker that a process has opened is advisory for the others:
+    they go on until the target fails for them, too, or for most of them (breaker.shared, breaker.quorum of a policy).
     """
     from gonogo.app import Options, isolate_breaker, reset_breaker
 
@@ -85,6 +86,10 @@ def _json(one: Any) -> dict[str, Any]:
         "openings": one.openings,
         "left_s": None if one.until_s is None else round(one.until_s, 3),
         "reason": one.reason,
+        "opened_by": one.opened_by or None,
+        "shared": one.shared or None,
+        "failing": one.failing,
+        "processes": one.processes,
     }
 
 
@@ -96,8 +101,20 @@ def _row(one: Any, style: Style) -> list[str]:
     told = [] if one.until_s is None else [f"for {duration(round(one.until_s * 1000))} more"]
     told += [plain(one.reason)] if one.reason else []
     told += [f"{one.failures} failures in a row"] if one.failures else []
+    told += _opened(one)
     key = plain(one.key)
     return beside(f"{state}  {style.paint(key, 'bold')}", 11 + len(key), "; ".join(told), "dim", style)
+
+
+def _opened(one: Any) -> list[str]:
+    """Who opened it, and whom that binds."""
+    from gonogo.report.layout import plain
+
+    if not one.opened_by:
+        return []
+    binds = "for all" if one.shared == "strict" else "advisory"
+    seen = f"{one.failing} of {one.processes} processes saw it fail lately" if one.processes else ""
+    return [f"opened by {plain(one.opened_by)}, {binds}", *([seen] if seen else [])]
 
 
 def _seconds(text: str) -> float:
