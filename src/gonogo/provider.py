@@ -9,7 +9,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, Struct, field
@@ -224,7 +224,10 @@ class Provider(Struct, frozen=True):
     `gated`: it calls out through `context.gate`, so that a step's `reliability` has a meaning; what it changes outside
     by mutating attempts it changes by nothing else, for a resume goes by what became of them.
     `local_only`: it needs the process that runs the workflow (a child run, the person at hand), so no other worker
-    performs it. `needs_names`: False when `call.names` is never read, so that the host need not build it. `needs`:
+    performs it. `handles`: what handles of secret outputs are to its calls. "opened": its templates are given the
+    secrets, and a handle in what it gives is none; "shown": they say where a secret came from, and no more; "passed":
+    they go in and come out as they are, for a type that works only within the run. `needs_names`: False when
+    `call.names` is never read, so that the host need not build it. `needs`:
     Python modules that gonogo doesn't bring, each with what installs it; where one is missing, files are refused.
     """
 
@@ -245,6 +248,7 @@ class Provider(Struct, frozen=True):
     inline: bool = False
     gated: bool = False
     local_only: bool = False
+    handles: Literal["opened", "shown", "passed"] = "opened"
     needs: Mapping[str, str] = field(default_factory=dict)
     summary: str = ""
 

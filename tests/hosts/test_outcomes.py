@@ -11,14 +11,18 @@ from msgspec import UNSET
 
 from gonogo.core.events import CallDone, CallFailed, CallParked
 from gonogo.core.faults import Fault, Issue
-from gonogo.core.plan import Step
+from gonogo.core.graph import Graph
+from gonogo.core.plan import Plan, Step
+from gonogo.core.state import State
 from gonogo.expressions.results import MemoryOp
 from gonogo.hosts.outcomes import Outcomes, bug_in
 from gonogo.hosts.schemas import Schemas
+from gonogo.hosts.vault import Vault
 from gonogo.journal.codec import encode_line
 from gonogo.journal.memory import MemoryBlobs
 from gonogo.journal.records import Record
 from gonogo.journal.redact import Redactor
+from gonogo.journal.sealing import MemorySeals
 from gonogo.provider import Done, Failed, Outcome, Parked
 
 STEP = Step("one", "noop")
@@ -42,7 +46,9 @@ def event_of(
     outcome: Outcome, step: Step = STEP, *, bytes_max: int = 1000
 ) -> CallDone | CallFailed | CallParked:
     """The event of an outcome, which can always be written."""
-    outcomes = Outcomes(Redactor({"S_TOKEN": "swordfish"}), MemoryBlobs(), Schemas(), bytes_max)
+    redactor = Redactor({"S_TOKEN": "swordfish"})
+    vault = Vault(State(Graph(Plan("test", {"one": STEP}))), MemorySeals(), redactor, resumed=True)
+    outcomes = Outcomes(redactor, vault, MemoryBlobs(), Schemas(), bytes_max)
     event = outcomes.event(step, 1, 2.0, outcome, None)
     encode_line(Record(1, 0.0, event))
     return event

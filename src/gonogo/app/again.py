@@ -20,6 +20,7 @@ from gonogo.core.revising import renumbered
 from gonogo.core.state import State
 from gonogo.errors import ConfigError, Place, Problem, UsageError
 from gonogo.hosts.base import RunResult
+from gonogo.journal.handles import shortened
 from gonogo.journal.normalise import NotStorable, normalise_event
 from gonogo.journal.redact import Redactor
 from gonogo.journal.restoring import state_of
@@ -194,7 +195,7 @@ def _acts_again(look: Look) -> UsageError:
 
 def _storable(event: RerunAsked, redactor: Redactor) -> RerunAsked:
     """The event as the journal will give it back, secrets masked. Raises UsageError."""
-    masked = tuple(replace(each, output=redactor.value(each.output)) for each in event.outputs)
+    masked = tuple(replace(each, output=redactor.value(shortened(each.output))) for each in event.outputs)
     try:
         normalise_event(replace(event, outputs=masked, plan=None), size_bytes_max=GIVEN_BYTES_MAX)
         stored = normalise_event(replace(event, by=redactor.text(event.by), outputs=masked))

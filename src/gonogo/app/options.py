@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,7 @@ def store_secrets(options: Options) -> tuple[str, ...]:
 def _in_postgres(address: Address, options: Options) -> Runs:
     try:
         from gonogo.journal.postgres.runs import PostgresRuns
+        from gonogo.journal.postgres.seals import SEAL_KEY
     except ImportError as error:
         if not str(error.name).startswith("psycopg") and error.name is not None:
             raise
@@ -80,6 +82,7 @@ def _in_postgres(address: Address, options: Options) -> Runs:
         address,
         durability=options.durability,
         tell=lambda text: options.log(LogLine("", "", "", "warn", text)),
+        seal_key=os.environ.get(SEAL_KEY, ""),
     )
 
 

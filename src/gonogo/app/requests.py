@@ -14,6 +14,7 @@ from gonogo.core import approvals, lifecycle
 from gonogo.core.decisions import Finished
 from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.core.exhaustion import CHOICES, is_choice
+from gonogo.core.holds import SEALED, SEALED_WORDS
 from gonogo.core.holds import WORDS as IN_DOUBT_WORDS
 from gonogo.core.state import Node, State
 from gonogo.errors import RunLocked, UsageError
@@ -147,6 +148,8 @@ def _words(node: Node) -> tuple[str, ...]:
         return CHOICES
     if node.status == lifecycle.IN_DOUBT:
         return IN_DOUBT_WORDS
+    if node.hold is not None and SEALED in node.hold.details:
+        return SEALED_WORDS
     return approvals.WORDS if node.hold is not None and node.hold.quorum is not None else ()
 
 

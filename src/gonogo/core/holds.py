@@ -16,6 +16,14 @@ from gonogo.core.turn import Turn
 
 WORDS = ("done", "again", "failed")
 """What a person may say of a call in doubt."""
+SEALED = reminders.SEALED
+SEALED_WORDS = ("again", "failed")
+"""What a person may say of a call that wasn't made for want of a secret."""
+
+
+def ends_by_itself(hold: d.Held) -> bool:
+    """True when whoever goes on with the run looks again whether there is still something to wait for."""
+    return not reminders.OWN.isdisjoint(hold.details)
 
 
 def hold(turn: Turn, node: Node, event: CallParked) -> None:
@@ -76,11 +84,25 @@ def take(turn: Turn, node: Node, hold: d.Held, event: AnswerGiven) -> None:
         else:
             turn.clear_timer(node)
             exhaustion.chosen(turn, node, event.text, event.by)
+    elif SEALED in hold.details:
+        settle_sealed(turn, node, event)
     elif hold.quorum is not None:
         vote(turn, node, event)
     else:
         turn.clear_timer(node)
         give(turn, node, event.text, event.by)
+
+
+def settle_sealed(turn: Turn, node: Node, event: AnswerGiven) -> None:
+    """again or failed: the call wasn't made, so nothing that a person says can be its output."""
+    word = approvals.word(event.text)
+    if word == "again":
+        repeat(turn, node)
+    elif word == "failed":
+        fault = Fault("secret.unopened", "logical", "secret/unopened", "a secret that it needs can't be read")
+        fail(turn, node, fault, event.by)
+    else:
+        not_taken(turn, node, event, "words")
 
 
 def vote(turn: Turn, node: Node, event: AnswerGiven) -> None:

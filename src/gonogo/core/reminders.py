@@ -18,10 +18,15 @@ from gonogo.core.plan import Hold
 from gonogo.core.state import Node, State
 from gonogo.core.turn import Turn
 
+SEALED = "sealed"
+"""Where a hold says which secret its call wasn't made for want of."""
+OWN = frozenset({"child", SEALED})
+"""What a hold's details say where it isn't the step itself that asks, but a run of its own, or the host."""
+
 
 def with_terms(held: d.Held, terms: Hold | None) -> d.Held:
-    """A hold as it begins under the terms of its step. A wait for a run of its own is nobody's to answer."""
-    if terms is not None and "child" not in held.details:
+    """A hold as it begins under the terms of its step, if it is the step that asks."""
+    if terms is not None and OWN.isdisjoint(held.details):
         since_s = held.since_s or 0.0
         remind, later = terms.remind, terms.escalate
         held = replace(

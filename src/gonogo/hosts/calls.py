@@ -26,6 +26,7 @@ from gonogo.hosts.keys import Keys, Place
 from gonogo.hosts.outcomes import Outcomes, bug_in
 from gonogo.hosts.prepare import Card, Preparation, Prepared, Unprepared, key_of
 from gonogo.hosts.slots import Slots
+from gonogo.hosts.vault import Unopened
 from gonogo.provider import Context, Failed, Outcome
 
 STOP_S = 4.0
@@ -237,6 +238,8 @@ class Calls:
         call = flight.command.call
         if isinstance(error, Unprepared):
             return self._outcomes.failure(call, self._clock.now(), error.fault)
+        if isinstance(error, Unopened):
+            return self._outcomes.unopened(flight.step.name, call, self._clock.now(), error)
         if isinstance(error, GonogoError):
             # No fault of the step: the journal, the sandbox or gonogo itself can't go on.
             self._fail(error)
@@ -253,7 +256,9 @@ class Calls:
 
     def _event(self, flight: Flight, prepared: Prepared, outcome: Outcome) -> AnyEvent:
         inputs = self._outcomes.inputs(prepared.inputs) if prepared.inputs else None
-        event = self._outcomes.event(flight.step, flight.command.call, self._clock.now(), outcome, inputs)
+        event = self._outcomes.event(
+            flight.step, flight.command.call, self._clock.now(), outcome, inputs, passes=prepared.passes
+        )
         if prepared.key is not None and isinstance(event, CallDone):
             return replace(event, key=key_of(prepared.key))
         return event

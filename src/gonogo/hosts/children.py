@@ -29,7 +29,10 @@ from gonogo.hosts import outputs
 from gonogo.hosts.base import RunResult, Surroundings
 from gonogo.hosts.environment import as_texts, visible
 from gonogo.hosts.start import first_event
+from gonogo.hosts.vault import Vault
+from gonogo.journal.handles import may_hold
 from gonogo.journal.records import Record
+from gonogo.journal.sealing import Seals
 from gonogo.journal.store import RunJournal
 from gonogo.provider import ChildResult, Provider
 from gonogo.providers.table import Table, UnknownType
@@ -48,10 +51,13 @@ RunAgain = Callable[[RunJournal, Surroundings], Awaitable[RunResult]]
 class Children:
     """The child runs of one run."""
 
-    def __init__(self, state: State, around: Surroundings, run_new: RunNew, run_again: RunAgain) -> None:
+    def __init__(
+        self, state: State, seals: Seals, around: Surroundings, run_new: RunNew, run_again: RunAgain
+    ) -> None:
         self._state = state
+        self._vault = Vault(state, seals, around.redactor, resumed=True)
         # Records carry no run's id, so a watcher of the parent would take a child's for its own.
-        self._around = msgspec.structs.replace(around, sinks=())
+        self._around = replace(around, sinks=())
         self._run_new = run_new
         self._run_again = run_again
 
@@ -65,9 +71,10 @@ class Children:
         shares_memory: bool,
         above: Above | None = None,
     ) -> ChildResult:
-        """Run the child of a call, or go on with it; it asks `above` before it spends.
+        """Run the child of a call, or go on with it; it asks `above` before it spends. Secrets that are handed to it,
+        or come back, are sealed anew: a run needs no other one's.
 
-        Raises JournalError, SandboxError, Bug.
+        Raises JournalError, SandboxError, Bug, Unopened.
         """
         run_id = child_id(self._state.run_id, command)
         around = replace(self._around, above=above)
@@ -80,16 +87,39 @@ class Children:
                 event = self._event(run_id, command, self._plan(workflow, overrides, shares_memory), inputs)
             except _Refused as problem:
                 return ChildResult(run_id, "NO-GO", {}, problem.fault)
-            result = await self._run_new(event, self._created(run_id, journal), around)
+            created = self._created(run_id, journal)
+            result = await self._run_new(self._handed_over(event, created), created, around)
         child = _as_child(result)
+        if may_hold(child.outputs):
+            child = replace(child, outputs=self._vault.adopted(child.outputs, self._its(result.state)))
         if self._state.graph.limited:
             # Calls that were asked for one by one are known already.
             known = frozenset({"calls"}) if above is not None and above.counts_calls else frozenset()
-            child = msgspec.structs.replace(child, usage=_usage(result.state, known))
+            child = replace(child, usage=_usage(result.state, known))
         if not shares_memory or child.verdict != "GO":
             return child
-        records = self._around.runs.read(run_id).records
-        return msgspec.structs.replace(child, memory=tuple(_memory_changes(records)))
+        its = self._its(result.state)
+        changes = _memory_changes(self._around.runs.read(run_id).records)
+        memory = tuple(replace(each, value=self._vault.adopted(each.value, its)) for each in changes)
+        return replace(child, memory=memory)
+
+    def _handed_over(self, event: RunStarted, journal: RunJournal) -> RunStarted:
+        """The start of a child with its own handles in place of this run's."""
+        given = event.inputs, event.plan.memory
+        if not may_hold(given):
+            return event
+        try:
+            its = Vault(self._state, journal.seals, self._around.redactor, resumed=False)
+            inputs, memory = its.adopted(given, self._vault)
+        except BaseException:
+            journal.close()
+            raise
+        return replace(event, inputs=inputs, plan=replace(event.plan, memory=memory))
+
+    def _its(self, state: State) -> Vault:
+        """The secrets of a child."""
+        seals = self._around.runs.seals(state.run_id)
+        return Vault(state, seals, self._around.redactor, resumed=True)
 
     def _refuse_gone(self, run_id: str, unread: JournalError) -> None:
         """A child that has waited, and whose journal is gone, may have done anything (case RES-2)."""

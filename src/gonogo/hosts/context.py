@@ -15,6 +15,7 @@ from gonogo.hosts.evaluation import Evaluations
 from gonogo.hosts.gates import Gates
 from gonogo.hosts.templates import Templates
 from gonogo.hosts.tools import StepTools
+from gonogo.journal.handles import shortened
 from gonogo.provider import ChildResult, Outcome
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ class CallContext:
         return self._templates.text(text, names)
 
     def log(self, level: str, text: str) -> None:
-        """Tell the person who watches."""
+        """Tell the person who watches. What a step says before its secret outputs are known may be these."""
+        if self._step.secret_outputs and level != "warn":
+            return
         line = LogLine(
             self._run_id,
             self._command.step,
@@ -109,7 +112,8 @@ class CallContext:
             multiline,
             secret,
         )
-        return await self._around.ask(question)
+        answer = await self._around.ask(question)
+        return answer if answer is None else str(shortened(answer))
 
     async def run_child(
         self,

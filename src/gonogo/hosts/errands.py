@@ -17,6 +17,7 @@ from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.errors import Bug, JournalError
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
+from gonogo.hosts.vault import Vault
 from gonogo.hosts.workplace import Workplace
 from gonogo.journal.pool import Claim
 from gonogo.journal.restoring import Follower
@@ -125,8 +126,10 @@ class _Visit:
         around = around_of(first)
         self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
         self._leave: dict[int, Callable[[AnyEvent], object]] = {}
+        vault = Vault(state, runs.seals(run_id), around.redactor, resumed=True)
+        vault.load()
         self._place = Workplace(
-            state, runs.blobs(run_id), around, RunClock(), _no_child, post=self._post, fail=self._fail
+            state, runs.blobs(run_id), vault, around, RunClock(), _no_child, post=self._post, fail=self._fail
         )
 
     @property

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gonogo.expressions.results import TemplateProblem
 from gonogo.hosts.environment import fill_in, refers, without_references
 from gonogo.hosts.templates import Templates, has_tags
+from gonogo.journal.redact import MASK
 
 
 def texts_in(value: Any) -> list[str]:
@@ -49,11 +51,17 @@ class Filling:
     """Fills in texts under some names. `unset` gathers variables that were named but aren't set."""
 
     def __init__(
-        self, templates: Templates, environment: Mapping[str, str], names: Mapping[str, Any]
+        self,
+        templates: Templates,
+        environment: Mapping[str, str],
+        names: Mapping[str, Any],
+        recorded: Mapping[str, Any] | None = None,
     ) -> None:
+        """`recorded`: the names for what the record shows, where they are others: secrets as handles."""
         self._templates = templates
         self._environment = environment
         self._names = names
+        self._recorded = recorded
         self.unset: dict[str, None] = {}
 
     def text(self, text: str) -> str:
@@ -77,8 +85,18 @@ class Filling:
     def _both(self, text: str, *, references: bool) -> tuple[str, str]:
         if not (references and refers(text)):
             rendered = self._templates.text(text, self._names)
-            return rendered, rendered
-        return self.text(text), fill_in(text, {}, self._renderer(text))[0]
+            return rendered, rendered if self._recorded is None else self._shown(text)
+        renderer = self._renderer(text)
+        return self.text(text), fill_in(text, {}, renderer and self._shown)[0]
+
+    def _shown(self, text: str) -> str:
+        """A text as the record has it. A handle may not be what a template expects of the secret itself."""
+        if self._recorded is None:
+            return self._templates.text(text, self._names)
+        try:
+            return self._templates.text(text, self._recorded)
+        except TemplateProblem:
+            return MASK
 
     def _renderer(self, text: str) -> Any:
         if not has_tags(without_references(text)):

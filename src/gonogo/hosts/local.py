@@ -75,7 +75,8 @@ async def _as_it_ended(state: State, journal: RunJournal, around: Surroundings, 
     try:
         if not state.graph.plan.outputs:
             return result_of(state, journal.notes)
-        loop = RunLoop(state, journal, around, clock, Children(state, around, run_new, run_again).run)
+        children = Children(state, journal.seals, around, run_new, run_again)
+        loop = RunLoop(state, journal, around, clock, children.run)
         try:
             given, fault = await outputs.declared(state, loop.evaluations, loop.workplace.templates)
         finally:
@@ -100,7 +101,7 @@ async def _drive(
     signals: bool,
 ) -> RunResult:
     try:
-        children = Children(state, around, run_new, run_again)
+        children = Children(state, journal.seals, around, run_new, run_again)
         loop = RunLoop(state, journal, around, clock, children.run)
         in_flight = outstanding(state)
         loop.take_up(in_flight)

@@ -42,6 +42,7 @@ from gonogo.hosts.base import LogLine, Sink, Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import RunChild
 from gonogo.hosts.requests import REQUESTS, Requests, is_from_inbox
+from gonogo.hosts.vault import Vault
 from gonogo.hosts.workplace import Workplace
 from gonogo.journal.records import Record
 from gonogo.journal.store import RunJournal
@@ -65,9 +66,13 @@ class RunLoop:
         self.around = around
         self.clock = clock
         self._attempts = Attempts(state, around, clock, self.post)
+        vault = Vault(state, journal.seals, around.redactor, resumed=bool(journal.records))
+        if journal.records:
+            vault.load()  # a new run knows its secrets as they come
         self.workplace = Workplace(
             state,
             journal.blobs,
+            vault,
             around,
             clock,
             child,

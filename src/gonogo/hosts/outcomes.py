@@ -6,7 +6,7 @@ Everything is done before the core sees it, so that state, expressions and journ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,9 +18,11 @@ from gonogo.core.plan import Step
 from gonogo.core.replays import answer
 from gonogo.expressions.results import MemoryOp
 from gonogo.hosts.schemas import Schemas
+from gonogo.hosts.vault import Unopened, Vault
 from gonogo.journal.blobs import BLOB_BYTES
+from gonogo.journal.handles import shortened
 from gonogo.journal.normalise import NotStorable, normalise, normalise_event, to_json
-from gonogo.journal.redact import MASK, Redactor
+from gonogo.journal.redact import Redactor
 from gonogo.journal.store import Blobs
 from gonogo.provider import Done, Failed, Parked
 
@@ -29,33 +31,58 @@ ISSUES_MAX = 10_000
 _FAULT_CHARACTERS_MAX = 4000
 
 Returned = CallDone | CallFailed | CallParked
+Take = Callable[..., Any]
+"""Makes plain JSON data of a value, or of what came in from outside."""
 
 
 class Outcomes:
     """Turns outcomes of one run into events."""
 
-    def __init__(self, redactor: Redactor, blobs: Blobs, schemas: Schemas, output_bytes_max: int) -> None:
+    def __init__(
+        self, redactor: Redactor, vault: Vault, blobs: Blobs, schemas: Schemas, output_bytes_max: int
+    ) -> None:
         self._redactor = redactor
+        self._vault = vault
         self._blobs = blobs
         self._schemas = schemas
         self._bytes_max = output_bytes_max
 
-    def event(self, step: Step, call: int, at: float, outcome: object, inputs: Any) -> Returned:
-        """The event of an outcome; one that can't be stored is a failure that names the place in it (RES-3)."""
+    def event(
+        self, step: Step, call: int, at: float, outcome: object, inputs: Any, *, passes: bool = False
+    ) -> Returned:
+        """The event of an outcome; one that can't be stored is a failure that names the place in it (RES-3).
+
+        `passes`: it was made within the run, so that handles in it are the run's own.
+        """
         try:
-            if isinstance(outcome, Done):
-                return self._done(step, call, at, outcome, inputs)
-            if isinstance(outcome, Failed):
-                return self._failed(step, call, at, outcome, inputs)
-            if isinstance(outcome, Parked):
-                return self._parked(call, at, outcome)
+            return self._event(step, call, at, outcome, inputs, passes=passes)
         except NotStorable as problem:
             message = f"{step.name} gave what can't be stored: {problem}"
             fault = Fault("output.not_storable", "logical", f"{step.name}/output_error", message)
             effect: Effect = outcome.effect if isinstance(outcome, Done | Failed) else "none"
             return self.failure(call, at, fault, effect=effect, inputs=inputs)
+
+    def _event(
+        self, step: Step, call: int, at: float, outcome: object, inputs: Any, *, passes: bool
+    ) -> Returned:
+        take = normalise if passes or not self._vault.in_use else _from_outside
+        if isinstance(outcome, Done):
+            return self._done(step, call, at, outcome, inputs, take)
+        if isinstance(outcome, Failed):
+            return self._failed(step, call, at, outcome, inputs, take)
+        if isinstance(outcome, Parked):
+            return self._parked(call, at, outcome)
         message = f"{step.name} returned {type(outcome).__name__}; a provider returns Done, Failed or Parked"
         return self.failure(call, at, _bug(step.name, message), effect="unknown", inputs=inputs)
+
+    def unopened(self, step: str, call: int, at: float, problem: Unopened) -> CallParked:
+        """The event of a call that wasn't made for want of a secret (semantics.md 14)."""
+        prompt = f"{step} needs the secret {problem.name}, which can't be read: {problem.why}, then answer 'again'; or"
+        more = (
+            f"have it made anew with 'gonogo resume {self._vault.run_id} --from' its step; or answer 'failed'"
+        )
+        text = self._redactor.text(f"{prompt} {more}")
+        return CallParked(at=at, call=call, prompt=text, details={"sealed": problem.name})
 
     def failure(
         self, call: int, at: float, fault: Fault, *, effect: Effect = "none", inputs: Any = None
@@ -74,38 +101,45 @@ class Outcomes:
         except NotStorable as problem:
             return {"$left_out": str(problem)}
 
-    def _done(self, step: Step, call: int, at: float, done: Done, inputs: Any) -> CallDone:
+    def _done(self, step: Step, call: int, at: float, done: Done, inputs: Any, take: Take) -> CallDone:
         if done.output is UNSET and not (
             done.meta or done.issues or done.memory or done.content or step.schema
         ):
             # The way of a no-op, and of most routing: nothing to look at.
             return CallDone(at=at, call=call, inputs=inputs, effect=done.effect)
-        output = normalise(done.output, size_bytes_max=self._bytes_max)
+        output = take(done.output, size_bytes_max=self._bytes_max)
+        kept = self._output(step, output)  # first, so that nothing else shows what is sealed
         errors = self._schema_errors(step, output)
         return CallDone(
             at=at,
             call=call,
-            output=self._output(step, output),
+            output=kept,
             issues=self._issues(done.issues),
-            meta=self._meta(done.meta),
-            memory=self._memory(done.memory),
+            meta=self._meta(done.meta, take),
+            memory=self._memory(done.memory, take),
             yields_memory=done.yields_memory,
             schema_errors=errors,
-            content=self._content(done.content),
+            content=self._content(step, done.content),
             inputs=inputs,
             effect=done.effect,
         )
 
-    def _failed(self, step: Step, call: int, at: float, failed: Failed, inputs: Any) -> CallFailed:
+    def _failed(
+        self, step: Step, call: int, at: float, failed: Failed, inputs: Any, take: Take
+    ) -> CallFailed:
+        output = take(failed.output, size_bytes_max=self._bytes_max)
+        if step.secret_outputs:
+            self._vault.note_in(step, output)
+        kept = self._output(step, output)
         return CallFailed(
             at=at,
             call=call,
             fault=self._fault(failed.fault),
-            output=self._output(step, normalise(failed.output, size_bytes_max=self._bytes_max)),
+            output=kept,
             issues=self._issues(failed.issues),
-            meta=self._meta(failed.meta),
-            memory=self._memory(failed.memory),
-            content=self._content(failed.content),
+            meta=self._meta(failed.meta, take),
+            memory=self._memory(failed.memory, take),
+            content=self._content(step, failed.content),
             inputs=inputs,
             effect=failed.effect,
         )
@@ -126,8 +160,8 @@ class Outcomes:
     def _output(self, step: Step, output: Any) -> Any:
         if output is UNSET:
             return output
-        for path in step.secret_outputs:
-            output = _without(output, path.split("."))
+        if step.secret_outputs:
+            output = self._vault.sealed(step, output)
         return self._redactor.value(output)
 
     def _kept(self, value: Any) -> Any:
@@ -140,22 +174,21 @@ class Outcomes:
         found = self._schemas.errors(step.name, step.schema, None if output is UNSET else output)
         return tuple(self._redactor.text(normalise(error)) for error in found)
 
-    def _meta(self, meta: Any) -> dict[str, Any]:
+    def _meta(self, meta: Any, take: Take) -> dict[str, Any]:
         if not meta:
             return {}
-        masked: dict[str, Any] = self._redactor.value(normalise(dict(meta), "meta"))
+        masked: dict[str, Any] = self._redactor.value(take(dict(meta), "meta"))
         return masked
 
-    def _memory(self, operations: Sequence[MemoryOp]) -> tuple[MemoryOp, ...]:
+    def _memory(self, operations: Sequence[MemoryOp], take: Take) -> tuple[MemoryOp, ...]:
         return tuple(
-            msgspec.structs.replace(
-                each, value=self._redactor.value(normalise(each.value, f"memory.{each.key}"))
-            )
+            msgspec.structs.replace(each, value=self._redactor.value(take(each.value, f"memory.{each.key}")))
             for each in operations
         )
 
-    def _content(self, content: str | None) -> str | None:
-        if content is None:
+    def _content(self, step: Step, content: str | None) -> str | None:
+        """Of a step with secret outputs there is none: it is what they were taken out of."""
+        if content is None or step.secret_outputs:
             return None
         text = self._redactor.text(str(normalise(content, "content")))
         cut = len(text) > CONTENT_CHARACTERS_MAX
@@ -167,14 +200,14 @@ class Outcomes:
     def _issue(self, issue: Issue) -> Issue:
         fields = {name: getattr(issue, name) for name in _ISSUE_TEXTS}
         masked = {
-            name: self._redactor.text(normalise(text, f"issues.{name}"))
+            name: self._redactor.text(_from_outside(text, f"issues.{name}"))
             for name, text in fields.items()
             if isinstance(text, str)
         }
         return msgspec.structs.replace(issue, **masked)
 
     def _fault(self, fault: Fault) -> Fault:
-        message = self._redactor.text(normalise(fault.message, "fault.message"))
+        message = self._redactor.text(_from_outside(fault.message, "fault.message"))
         cause = fault.cause
         return msgspec.structs.replace(
             fault,
@@ -203,13 +236,6 @@ def _bug(step: str, message: str) -> Fault:
     return Fault("provider.bug", "bug", f"{step}/execution_error", message)
 
 
-def _without(value: Any, path: list[str]) -> Any:
-    """`value` with what is at `path` masked; the rest is shared."""
-    if not path:
-        return MASK
-    head, rest = path[0], path[1:]
-    if isinstance(value, dict) and head in value:
-        return {**value, head: _without(value[head], rest)}
-    if isinstance(value, list) and head.isdecimal() and int(head) < len(value):
-        return [*value[: int(head)], _without(value[int(head)], rest), *value[int(head) + 1 :]]
-    return value
+def _from_outside(value: Any, path: str = "output", **limits: int) -> Any:
+    """As `normalise`; a handle in what came in was copied from somewhere, and means nothing."""
+    return shortened(normalise(value, path, **limits))

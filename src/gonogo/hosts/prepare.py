@@ -22,7 +22,9 @@ from gonogo.expressions.results import Failure, TemplateProblem
 from gonogo.hosts.environment import as_text, as_texts, refers
 from gonogo.hosts.filling import Filling, has_references, reads_data, secrets_among
 from gonogo.hosts.templates import Templates, has_tags
+from gonogo.hosts.vault import Seen, Vault
 from gonogo.hosts.withheld import withheld
+from gonogo.journal.handles import shortened
 from gonogo.journal.redact import Redactor
 from gonogo.provider import Call, Provider
 from gonogo.providers.table import Table, UnknownType
@@ -54,12 +56,16 @@ class Card(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A call, the inputs rendered for it, variables its texts name that aren't set, the key that a template gave."""
+    """A call, the inputs rendered for it, variables its texts name that aren't set, the key that a template gave.
+
+    `passes`: handles in what it gives are the run's own (`Provider.handles`).
+    """
 
     call: Call
     inputs: dict[str, Any]
     unset: tuple[str, ...] = ()
     key: str | None = None
+    passes: bool = False
 
 
 class Preparation:
@@ -73,6 +79,7 @@ class Preparation:
         environment: Mapping[str, str],
         overlay: Mapping[str, str],
         redactor: Redactor,
+        vault: Vault,
     ) -> None:
         """`redactor` is told of the secrets that are filled in, whatever their variables are called."""
         self._state = state
@@ -81,14 +88,18 @@ class Preparation:
         self._environment = environment
         self._overlay = overlay
         self._redactor = redactor
+        self._vault = vault
         self._cards: dict[str, tuple[Step, Card]] = {}
         self._plain_cards: dict[tuple[str, str], Card] = {}
 
     def card(self, step: Step) -> Card:
-        """The card of a step. Raises Unprepared when its type can't be used."""
+        """The card of a step. Raises Unprepared when its type can't be used, or what it gives can't be kept."""
         known = self._cards.get(step.name)
         if known is not None and known[0] is step:
             return known[1]
+        unkept = self._vault.check(step)
+        if unkept is not None:
+            raise Unprepared(_fault(step, "secret.unkept", "secret/unkept", unkept))
         card = self._new_card(step)
         self._cards[step.name] = (step, card)  # of this step: a run may go on under another plan
         return card
@@ -96,19 +107,23 @@ class Preparation:
     def prepare(
         self, card: Card, step: Step, command: StartCall, arguments: Mapping[str, Any] | None = None
     ) -> Prepared:
-        """One call of a step; `arguments` are its `args` when it is called as a tool. Raises Unprepared."""
+        """One call of a step; `arguments` are its `args` when it is called as a tool. Raises Unprepared, Unopened."""
         provider = card.provider
         rendered = card.config is None or card.env is None or step.idempotency_key is not None
         needed = provider.needs_names or rendered
         names: Mapping[str, Any] = names_for(self._state, command.step, command.scope) if needed else _NOTHING
         if arguments is not None:
-            names = ChainMap({"args": arguments}, cast("dict[str, Any]", names))  # never written
+            given = {"args": shortened(arguments)}  # a model may have read a handle somewhere
+            names = ChainMap(given, cast("dict[str, Any]", names))  # never written
+        names, opened = self._views(provider, names) if self._vault.in_use and needed else (names, None)
         inputs: dict[str, Any] = {}
         unset: tuple[str, ...] = ()
         config, env, key = card.config, card.env, None
         try:
             if config is None or env is None:
-                filling = Filling(self._templates, self._environment, names)
+                filling = Filling(
+                    self._templates, self._environment, *((opened, names) if opened else (names,))
+                )
                 config = self._config(card, step, filling, inputs) if config is None else config
                 env = self._env(card, step, filling) if env is None else env
                 unset = tuple(filling.unset)
@@ -117,6 +132,9 @@ class Preparation:
                 key = self._key(step.idempotency_key, names)
         except TemplateProblem as problem:
             raise Unprepared(_fault(step, "template", "template_error", problem.message)) from problem
+        finally:
+            if opened is not None:
+                opened.check()
         call = Call(
             command.step,
             command.scope,
@@ -134,7 +152,17 @@ class Preparation:
             tuple(edge.step for need in step.depends_on for edge in need.any_of),
             step.effects,
         )
-        return Prepared(call, inputs, unset, None if self._is_withheld(step) else key or None)
+        given_key = None if self._is_withheld(step) else key or None
+        return Prepared(call, inputs, unset, given_key, provider.handles == "passed")
+
+    def _views(self, provider: Provider, names: Mapping[str, Any]) -> tuple[Mapping[str, Any], Seen | None]:
+        """The names of a call and its record, and those that its templates see where they are given secrets.
+
+        The call's own expressions run in the sandbox, which has no secrets: what they give would be written down.
+        """
+        if provider.handles == "opened":
+            return names, Seen(names, self._vault.opened)
+        return (Seen(names, shortened) if provider.handles == "shown" else names), None
 
     def _new_card(self, step: Step) -> Card:
         if not (step.config or step.env or self._overlay or self._state.graph.plan.env):

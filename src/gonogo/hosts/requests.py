@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gonogo.core.events import AnswerGiven, AnyEvent, CancelAsked
 from gonogo.hosts.clock import RunClock
+from gonogo.journal.handles import shortened
 from gonogo.journal.records import Record
 from gonogo.journal.redact import Redactor
 from gonogo.journal.store import Request, RunJournal
@@ -71,7 +72,7 @@ class Requests:
 
     def _stamped(self, request: Request) -> AnyEvent:
         if isinstance(request, AnswerGiven):
-            return replace(request, at=self._clock.now(), text=self._redactor.text(request.text))
+            return replace(request, at=self._clock.now(), text=self._redactor.text(shortened(request.text)))
         return replace(request, at=self._clock.now())
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from gonogo.core.events import RunStarted
 from gonogo.errors import UsageError
+from gonogo.journal.handles import shortened
 from gonogo.journal.normalise import NotStorable, normalise_event
 from gonogo.journal.redact import Redactor
 
@@ -21,18 +22,19 @@ def new_run_id() -> str:
 
 
 def first_event(event: RunStarted, redactor: Redactor) -> RunStarted:
-    """The event as the journal will give it back, secrets masked.
+    """The event as the journal will give it back, secrets masked. Only a run above can hand handles on (as inputs).
 
     Raises:
         UsageError: a part of it is no plain data.
     """
+    take = shortened if event.parent is None else lambda value: value
     masked = replace(
         event,
-        trigger=redactor.value(event.trigger),
-        context=redactor.value(event.context),
-        inputs=redactor.value(event.inputs),
-        env=redactor.value(event.env),
-        arguments=redactor.value(event.arguments),
+        trigger=redactor.value(take(event.trigger)),
+        context=redactor.value(take(event.context)),
+        inputs=redactor.value(take(event.inputs)),
+        env=redactor.value(take(event.env)),
+        arguments=redactor.value(take(event.arguments)),
     )
     try:
         stored = normalise_event(masked)

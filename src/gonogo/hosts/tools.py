@@ -16,6 +16,8 @@ from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.hosts.outcomes import Outcomes
 from gonogo.hosts.prepare import Preparation, Unprepared
+from gonogo.hosts.vault import Unopened
+from gonogo.journal.handles import shortened
 from gonogo.provider import Context, Done, Failed, Outcome
 
 _TYPES_REFUSED = frozenset({"ai", "workflow", "human-input"})
@@ -65,6 +67,8 @@ class StepTools:
             outcome = await self._performed(step, command, arguments)
         except Unprepared as problem:
             return Failed(problem.fault)
+        except Unopened as problem:
+            return Failed(_fault(name, "secret.unopened", str(problem)))
         event = self._outcomes.event(step, NO_CALL, 0.0, outcome, None)
         return _held(step, event)
 
@@ -110,7 +114,7 @@ def _held(step: Step, event: Any) -> Done | Failed:
         return Failed(
             _fault(step.name, "contract.schema", "; ".join(event.schema_errors[:3])), effect=event.effect
         )
-    return Done(event.output, memory=event.memory, effect=event.effect)
+    return Done(shortened(event.output), memory=event.memory, effect=event.effect)
 
 
 def _fault(step: str, kind: str, message: str) -> Fault:

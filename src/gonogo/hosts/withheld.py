@@ -11,11 +11,11 @@ from gonogo.provider import Call, Context, Done, Provider
 def withheld(provider: Provider) -> Provider:
     """The same type to all that look at it, but a call answers with what it would have been made with.
 
-    The output is `{safe_mode: true, type, inputs}`; secrets in it are masked like in any output.
+    The output is `{safe_mode: true, type, inputs}`; of secret outputs it says where they came from.
     """
 
     async def answer(call: Call, _: Context) -> Done:
         inputs = msgspec.to_builtins(call.config, str_keys=True, enc_hook=str)
         return Done({"safe_mode": True, "type": provider.name, "inputs": inputs}, effect="none")
 
-    return replace(provider, run=answer, inline=True, needs_names=False)
+    return replace(provider, run=answer, inline=True, needs_names=False, handles="shown")

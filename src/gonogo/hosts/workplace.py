@@ -27,6 +27,7 @@ from gonogo.hosts.schemas import Schemas
 from gonogo.hosts.slots import Slots
 from gonogo.hosts.templates import Templates
 from gonogo.hosts.tools import StepTools
+from gonogo.hosts.vault import Vault
 from gonogo.journal.store import Blobs
 from gonogo.provider import Context
 
@@ -38,6 +39,7 @@ class Workplace:
         self,
         state: State,
         blobs: Blobs,
+        vault: Vault,
         around: Surroundings,
         clock: RunClock,
         child: RunChild,
@@ -53,9 +55,10 @@ class Workplace:
         self.templates = Templates()
         self.evaluations = Evaluations(self._open_sandbox, self.templates, around.redactor, Limits())
         self._gates = Gates(state, around, self.evaluations, attempts)
-        outcomes = Outcomes(around.redactor, blobs, Schemas(), state.graph.plan.limits.output_bytes_max)
+        bytes_max = state.graph.plan.limits.output_bytes_max
+        outcomes = Outcomes(around.redactor, vault, blobs, Schemas(), bytes_max)
         preparation = Preparation(
-            state, around.table, self.templates, around.environment, around.overlay, around.redactor
+            state, around.table, self.templates, around.environment, around.overlay, around.redactor, vault
         )
         self._tools = StepTools(state, preparation, outcomes, self._context)
         self.calls = Calls(

@@ -4,6 +4,7 @@
                            journal.torn    ends of lines that a crash cut, set aside at the next opening
                            blobs/          large values (blobs.py)
                            inbox/          requests from other processes (inbox.py)
+                           sealed          secret values, if steps gave some (sealing.py)
                            lock            who writes the run
 
 Folders have mode 0700 and files 0600. One write a batch. A batch that can't be written whole is taken back,
@@ -25,6 +26,7 @@ from gonogo.journal.inbox import FileInbox
 from gonogo.journal.large import all_put_back, lines_of, put_back
 from gonogo.journal.lines import Reading
 from gonogo.journal.records import Record
+from gonogo.journal.sealing import FileSeals
 from gonogo.journal.store import Durability, Loaded, RunJournal, Runs, check_run_id, is_run_id
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ JOURNAL = "journal.jsonl"
 BLOBS = "blobs"
 TORN = "journal.torn"
 LOCK = "lock"
+SEALED = "sealed"
 _APPEND = os.O_RDWR | os.O_APPEND
 
 
@@ -128,6 +131,10 @@ class JsonlRuns(Runs):
         """Where to leave requests for the run. Raises JournalError when there is no such run."""
         return FileInbox(self._known(run_id) / "inbox")
 
+    def seals(self, run_id: str) -> FileSeals:
+        """The run's secret values."""
+        return FileSeals(self._home(run_id) / SEALED, durable=self.durability != "none")
+
     def ids(self) -> list[str]:
         """All run ids, sorted; what isn't a run's folder is passed over. Raises JournalError."""
         if not self.folder.exists():
@@ -187,6 +194,7 @@ class JsonlJournal(RunJournal):
         self.notes: tuple[str, ...] = ()
         self.blobs = self._blobs = FileBlobs(home / BLOBS)
         self.inbox = FileInbox(home / "inbox")
+        self.seals = FileSeals(home / SEALED, durable=durability != "none")
         self._descriptor = descriptor
         self._lock = lock
         self._durability = durability

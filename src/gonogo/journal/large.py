@@ -15,6 +15,7 @@ from gonogo.core.events import CallDone, CallFailed
 from gonogo.errors import Bug, JournalError
 from gonogo.journal.blobs import BLOB_BYTES, is_reference, reference
 from gonogo.journal.codec import encode_line
+from gonogo.journal.handles import shortened
 from gonogo.journal.normalise import to_json
 from gonogo.journal.records import Record
 from gonogo.journal.store import Blobs
@@ -76,6 +77,7 @@ def all_put_back(records: Iterable[Record], blobs: Blobs) -> list[Record]:
 
 
 def shown(value: Any) -> Any:
-    """A value for a report: a large one as its reference, with the first characters (cli.md)."""
+    """A value for a report: a large one as its reference, with the first characters (cli.md); handles without tags."""
+    value = shortened(value)
     data = to_json(value)
     return value if len(data) <= BLOB_BYTES else reference(value, data)

@@ -23,6 +23,7 @@ from gonogo.journal.lines import Reading
 from gonogo.journal.memory_pool import MemoryBells, MemoryPool
 from gonogo.journal.normalise import to_json
 from gonogo.journal.records import Record
+from gonogo.journal.sealing import MemorySeals
 from gonogo.journal.sharing import SharedRuns
 from gonogo.journal.store import Blobs, Inbox, Loaded, Request, RunJournal, check_run_id
 
@@ -90,6 +91,7 @@ class _Run:
         self.lines: list[bytes] = []
         self.blobs = MemoryBlobs()
         self.inbox = MemoryInbox(ring)
+        self.seals = MemorySeals()
         self.writer: MemoryJournal | None = None
         self.submitted: RunStarted | None = None
 
@@ -179,6 +181,10 @@ class MemoryRuns(SharedRuns):
         """Where to leave requests for the run. Raises JournalError."""
         return self._known(run_id).inbox
 
+    def seals(self, run_id: str) -> MemorySeals:
+        """The run's secret values. Raises JournalError."""
+        return self._known(run_id).seals
+
     def ids(self) -> list[str]:
         """All run ids, sorted."""
         return sorted(self._runs)
@@ -202,6 +208,7 @@ class MemoryJournal(RunJournal):
         self.notes = ()
         self.blobs = run.blobs
         self.inbox = run.inbox
+        self.seals = run.seals
         self._run = run
         self._next_seq = self.records[-1].seq + 1 if self.records else None
         run.writer = self

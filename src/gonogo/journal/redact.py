@@ -6,6 +6,8 @@ several lines, and each text inside one that is JSON, so re-indented or picked-a
 structure: the password in `scheme://user:password@host` (and a long token in place of the user), private keys
 in PEM form, and tokens whose issuers give them a fixed beginning.
 
+What stands for a secret (`handles.py`) stays whole, whatever words it is made of.
+
 Values and parts shorter than `LENGTH_MIN` characters are never masked: hiding every `a` or `true` ruins a log
 and tells the secret anyway.
 
@@ -27,6 +29,8 @@ from urllib.parse import quote, quote_plus
 
 import msgspec
 from msgspec import Struct
+
+from gonogo.journal.handles import PATTERN as HANDLE
 
 __all__ = ["LENGTH_MIN", "MASK", "SECRET_ENDINGS", "Redactor", "is_secret_name", "secrets_in"]
 
@@ -88,23 +92,31 @@ class Redactor:
     """Masks a set of secrets in texts and JSON values. `secrets` maps names to values; only values are looked for."""
 
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        self._secrets = dict(secrets or {})
-        self._compile()
+        self._secrets: set[str] = set()
+        self._all_needles: set[str] = set()
+        self._needles: tuple[str, ...] = ()
+        self._needles_in_json: tuple[str, ...] = ()
+        self._numbers: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+        self.add_all((secrets or {}).values())
 
     def add(self, name: str, value: str) -> None:
         """Know one more secret from now on. A name's older values stay known."""
-        if value in self._secrets.values():
-            return
-        key = name
-        while key in self._secrets:
-            key += "'"
-        self._secrets[key] = value
-        self._compile()
+        self.add_all((value,))
+
+    def add_all(self, values: Iterable[str]) -> None:
+        """Know these secrets from now on."""
+        new = set(values) - self._secrets
+        found = {needle for value in new for needle in _needles(value)} - self._all_needles
+        self._secrets |= new
+        if found:
+            self._all_needles |= found
+            self._look_for(found)
 
     def text(self, text: str) -> str:
         """The text with every secret masked; the same object when there is none."""
         if _holds_any(text, self._needles):
-            text = self._pattern.sub(MASK, text)
+            text = self._compiled().sub(_mask, text)
         if _may_be_structured(text):
             text = _structure().sub(_keep_user, text)
         return text
@@ -122,13 +134,19 @@ class Redactor:
             pass  # no JSON as a whole: look at each part
         return self._masked(value, 0)
 
-    def _compile(self) -> None:
+    def _look_for(self, new: Iterable[str]) -> None:
         """Plain searches for each needle come first: on text without secrets they beat one pattern tenfold."""
-        needles = {needle for value in self._secrets.values() for needle in _needles(value)}
-        self._pattern = re.compile("|".join(map(re.escape, sorted(needles, key=len, reverse=True))))
-        self._needles = _without_longer(needles)
+        self._needles = _without_longer(new, self._needles)
         self._needles_in_json = tuple(_encode(needle)[1:-1].decode() for needle in self._needles)
-        self._numbers = frozenset(needle for needle in needles if needle.isdecimal())
+        self._numbers = self._numbers.union(needle for needle in new if needle.isdecimal())
+        self._pattern = None
+
+    def _compiled(self) -> re.Pattern[str]:
+        """Made when something is found for the first time: most runs never show a secret."""
+        if self._pattern is None:
+            longest_first = sorted(self._all_needles, key=len, reverse=True)
+            self._pattern = re.compile("|".join([f"(?:{HANDLE})", *map(re.escape, longest_first)]))
+        return self._pattern
 
     def _suspicious(self, written: str) -> bool:
         """Whether the JSON of a value may hold a secret: searches in C instead of a walk."""
@@ -194,13 +212,21 @@ def _keep_user(match: re.Match[str]) -> str:
     return f"{user}:{MASK}" if colon and not found.startswith("-") else MASK
 
 
-def _without_longer(needles: Iterable[str]) -> tuple[str, ...]:
-    """Those that contain no other one: a text without these holds none of the longer ones."""
-    kept: list[str] = []
-    for needle in sorted(needles, key=lambda needle: (len(needle), needle)):
-        if not any(short in needle for short in kept):
-            kept.append(needle)
-    return tuple(kept)
+def _mask(found: re.Match[str]) -> str:
+    """A handle says nothing of its secret."""
+    return MASK if found[1] is None else found[0]
+
+
+def _without_longer(new: Iterable[str], kept: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of both that contain no other one: a text without these holds none of the longer ones.
+
+    `kept` went through this before.
+    """
+    added: list[str] = []
+    for needle in sorted(new, key=lambda needle: (len(needle), needle)):
+        if not _holds_any(needle, kept) and not any(short in needle for short in added):
+            added.append(needle)
+    return (*(needle for needle in kept if not any(short in needle for short in added)), *added)
 
 
 def _needles(secret: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.errors import UsageError
 from gonogo.journal.records import Record
+from gonogo.journal.sealing import Seals
 
 if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
@@ -91,6 +92,7 @@ class RunJournal(Protocol):
     notes: tuple[str, ...]
     blobs: Blobs
     inbox: Inbox
+    seals: Seals
 
     def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
         """Add a batch, all or none; with `sync` it survives a power cut when this returns. Raises JournalError."""
@@ -138,6 +140,10 @@ class Runs(Protocol):
 
     def inbox(self, run_id: str) -> Inbox:
         """Where to leave requests for the run."""
+        ...
+
+    def seals(self, run_id: str) -> Seals:
+        """The run's secret values, which are no part of a copy."""
         ...
 
     def ids(self) -> list[str]:

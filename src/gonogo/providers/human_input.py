@@ -91,5 +91,6 @@ PROVIDER = Provider(
     aliases=("human_input",),
     own_timeout=True,
     needs_names=False,
+    handles="shown",
     summary="asks a person and waits for the answer",
 )

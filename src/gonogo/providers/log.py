@@ -57,5 +57,6 @@ PROVIDER = Provider(
     aliases=("logger",),
     default_fanout="reduce",
     inline=True,
+    handles="shown",
     summary="says something to the person who watches",
 )

@@ -131,5 +131,6 @@ PROVIDER = Provider(
     late_templates=frozenset({"transform"}),
     expressions={"value_js": "value", "transform_js": "value"},
     default_fanout="reduce",
+    handles="passed",
     summary="reads and changes the run's memory",
 )

@@ -24,5 +24,6 @@ PROVIDER = Provider(
     default_fanout="reduce",
     inline=True,
     needs_names=False,
+    handles="passed",
     summary="does nothing; a place to route to",
 )

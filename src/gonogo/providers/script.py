@@ -68,5 +68,6 @@ PROVIDER = Provider(
     default_fanout="reduce",
     default_timeout_s=DEFAULT_TIMEOUT_S,
     inline=True,
+    handles="passed",
     summary="runs JavaScript in the sandbox",
 )

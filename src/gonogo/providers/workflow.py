@@ -162,5 +162,6 @@ PROVIDER = Provider(
     local_only=True,
     late_templates=frozenset({"args", "workflow_inputs"}),
     default_fanout="reduce",
+    handles="passed",
     summary="runs another workflow as a run of its own",
 )

@@ -18,6 +18,7 @@ from gonogo.journal.postgres.blobs import PostgresBlobs
 from gonogo.journal.postgres.inbox import PostgresInbox
 from gonogo.journal.postgres.lease import Lease, cut_off, held_keys, key_of, no_such_run
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
+from gonogo.journal.postgres.seals import PostgresSeals, SealKeys
 from gonogo.journal.postgres.writer import PostgresJournal
 from gonogo.journal.records import Record
 from gonogo.journal.sharing import SharedRuns
@@ -55,13 +56,17 @@ class PostgresRuns(SharedRuns):
         durability: Durability = "effects",
         tell: Callable[[str], None] = lambda text: None,
         patience_s: float = PATIENCE_S,
+        seal_key: str = "",
     ) -> None:
-        """Raises UsageError for what is no URL of a Postgres."""
+        """`seal_key`: what secret outputs are encrypted with (`seals.py`). Raises UsageError for what is no URL of a
+        Postgres.
+        """
         self.address = url if isinstance(url, Address) else Address(url)
         self.durability = durability
         self._tell = tell
         self._patience_s = patience_s
         self._link = Link(self.address, tell=tell, patience_s=patience_s)
+        self._seal_keys = SealKeys(seal_key)
         self._pool: PostgresPool | None = None
         self._breakers: PostgresSheets | None = None
 
@@ -75,7 +80,7 @@ class PostgresRuns(SharedRuns):
         """
         lease = Lease(check_run_id(run_id), self._link)
         self._link.do(f"create run {run_id}", lease.create)
-        return PostgresJournal(self._link, lease, self.durability, [], self.blobs(run_id))
+        return self._journal(lease, [])
 
     def reopen(self, run_id: str) -> PostgresJournal:
         """Go on with a run.
@@ -92,7 +97,7 @@ class PostgresRuns(SharedRuns):
         except BaseException:
             self._link.attempt(lease.release)
             raise
-        return PostgresJournal(self._link, lease, self.durability, records, blobs)
+        return self._journal(lease, records)
 
     def read(self, run_id: str) -> Loaded:
         """The records of a run, changing nothing; works while another process writes it. Raises JournalError."""
@@ -174,6 +179,10 @@ class PostgresRuns(SharedRuns):
         self._bounds(check_run_id(run_id))
         return PostgresInbox(run_id, self._link)
 
+    def seals(self, run_id: str) -> PostgresSeals:
+        """The run's secret values."""
+        return PostgresSeals(check_run_id(run_id), self._link, self._seal_keys)
+
     def ids(self) -> list[str]:
         """All run ids, sorted. Raises JournalError."""
         query = "select run_id from gonogo_runs order by run_id"
@@ -225,6 +234,10 @@ class PostgresRuns(SharedRuns):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _journal(self, lease: Lease, records: list[Record]) -> PostgresJournal:
+        blobs, seals = self.blobs(lease.run_id), self.seals(lease.run_id)
+        return PostgresJournal(self._link, lease, self.durability, records, blobs, seals)
 
     def _named(self, run_id: str) -> str:
         """What messages call the journal."""

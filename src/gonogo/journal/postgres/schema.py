@@ -58,6 +58,13 @@ create table gonogo_blobs (
 );
 alter table gonogo_blobs alter column data set storage external;
 
+create table gonogo_seals (
+    run_id text collate "C" not null references gonogo_runs on delete cascade,
+    tag text collate "C" not null,
+    sealed bytea not null,
+    primary key (run_id, tag)
+);
+
 create table gonogo_inbox (
     id bigint generated always as identity primary key,
     run_id text collate "C" not null references gonogo_runs on delete cascade,

@@ -19,6 +19,7 @@ from gonogo.journal.postgres.blobs import PostgresBlobs
 from gonogo.journal.postgres.inbox import PostgresInbox
 from gonogo.journal.postgres.lease import Lease, lost_to
 from gonogo.journal.postgres.link import Connection, Link
+from gonogo.journal.postgres.seals import PostgresSeals
 from gonogo.journal.records import Record
 from gonogo.journal.store import Durability, RunJournal
 
@@ -76,13 +77,20 @@ class PostgresJournal(RunJournal):
     """Holds the run's lease until `close`. Not for several threads."""
 
     def __init__(
-        self, link: Link, lease: Lease, durability: Durability, records: list[Record], blobs: PostgresBlobs
+        self,
+        link: Link,
+        lease: Lease,
+        durability: Durability,
+        records: list[Record],
+        blobs: PostgresBlobs,
+        seals: PostgresSeals,
     ) -> None:
         self.run_id = lease.run_id
         self.records = records
         self.notes = ()
         self.blobs = self._blobs = blobs
         self.inbox = PostgresInbox(self.run_id, link)
+        self.seals = seals
         self._link = link
         self._lease = lease
         self._durability = durability

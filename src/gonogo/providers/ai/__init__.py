@@ -33,5 +33,6 @@ PROVIDER = Provider(
     default_timeout_s=DEADLINE_S,
     own_timeout=True,
     gated=True,
+    handles="shown",
     summary="asks a language model",
 )

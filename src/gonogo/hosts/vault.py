@@ -1,0 +1,195 @@
+"""Secrets of one run on their way: from what a step gave into handles, from handles into a call (semantics.md 14).
+
+State, records and expressions hold handles. What a handle stands for is put in right before a call, for templates of a
+type that works outside the run (`Provider.handles`). A handle is a text and can be copied, so what comes in from
+outside loses its tags: only what the run itself computed can hand a secret on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from gonogo.core.graph import Graph
+from gonogo.core.plan import Step
+from gonogo.core.state import State
+from gonogo.journal.handles import handle, replaced
+from gonogo.journal.normalise import to_json
+from gonogo.journal.redact import MASK, Redactor
+from gonogo.journal.sealing import Seals, Unsealable, Unsealed
+
+WHOLE = "."
+"""The path of an output as a whole."""
+KNOWN_MAX = 500
+"""So many sealed values of a run are also looked for in texts; each makes every text a little dearer."""
+
+Names = Mapping[str, Any]
+
+
+class Unopened(Exception):  # noqa: N818 - the name says what happened
+    """A secret that a call needs can't be read: `name` says which, `why` what is wrong and what to do."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"the secret {name} can't be read: {why}")
+        self.name = name
+        self.why = why
+
+
+class Vault:
+    """The secrets of one run. Made and used by one host at a time."""
+
+    __slots__ = ("_declared", "_known", "_redactor", "_resumed", "_seals", "_state")
+
+    def __init__(self, state: State, seals: Seals, redactor: Redactor, *, resumed: bool) -> None:
+        """`resumed`: the run was begun elsewhere, so its state may hold handles whatever its plan says."""
+        self._state = state
+        self._seals = seals
+        self._redactor = redactor
+        self._resumed = resumed
+        self._known = 0
+        self._declared: tuple[Graph | None, bool] = (None, False)
+
+    @property
+    def run_id(self) -> str:
+        """Whose secrets these are."""
+        return self._state.run_id
+
+    @property
+    def in_use(self) -> bool:
+        """Whether there may be handles in this run at all; looking for them in every name costs time."""
+        return self._resumed or self._state.parent is not None or self.is_declared
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the plan has a step that gives secrets."""
+        graph = self._state.graph
+        if self._declared[0] is not graph:  # a run may go on under another plan
+            self._declared = graph, any(step.secret_outputs for step in graph.steps.values())
+        return self._declared[1]
+
+    def load(self) -> None:
+        """Know what was sealed before, so that no text shows it. What can't be read is told when it is needed."""
+        if self.is_declared or self._state.parent is not None:
+            for data in self._seals.all():
+                self._note(_value(data))
+
+    def check(self, step: Step) -> str | None:
+        """Why a step's secret outputs couldn't be kept; None when they can, or there are none."""
+        if not step.secret_outputs:
+            return None
+        try:
+            self._seals.check()
+        except Unsealable as problem:
+            return f"{step.name} gives secret outputs, which can't be kept: {problem}"
+        return None
+
+    def sealed(self, step: Step, output: Any) -> Any:
+        """An output with handles at the step's `secret_outputs`; null and what isn't there stay as they are."""
+        for path in step.secret_outputs:
+            parts = [] if path == WHOLE else path.split(".")
+            name = step.name if path == WHOLE else f"{step.name}.{path}"
+            output = _changed(output, parts, partial(self._kept, name))
+        return output
+
+    def note_in(self, step: Step, output: Any) -> None:
+        """Know the secrets that a failed step wrote all the same, in a text that would have been its output."""
+        for text in output.values() if isinstance(output, dict) else (output,):
+            try:
+                found = msgspec.json.decode(text)
+            except (TypeError, ValueError, RecursionError):
+                continue
+            for path in step.secret_outputs:
+                _changed(found, path.split("."), self._note)
+
+    def opened(self, value: Any) -> Any:
+        """A value with what its handles stand for. Raises Unopened."""
+        return replaced(value, self._open)
+
+    def adopted(self, value: Any, of: Vault) -> Any:
+        """A value of another run, with handles of this one in place of that one's. Raises Unopened."""
+        return replaced(value, lambda name, tag: self._sealed(name, of._open(name, tag)))
+
+    def _kept(self, name: str, value: Any) -> Any:
+        if value is None:
+            return None
+        try:
+            return self._sealed(name, self.opened(value))
+        except (Unopened, Unsealable):
+            return MASK  # it was looked at before the call: what can't be kept is hidden
+
+    def _sealed(self, name: str, value: Any) -> str:
+        self._note(value)
+        return handle(name, self._seals.seal(to_json([name, value])))
+
+    def _open(self, name: str, tag: str) -> Any:
+        try:
+            value = _value(self._seals.open(tag))
+        except Unsealed as problem:
+            raise Unopened(name, str(problem)) from problem
+        self._note(value)
+        return value
+
+    def _note(self, value: Any) -> None:
+        if self._known < KNOWN_MAX:
+            self._known += 1
+            self._redactor.add("", value if isinstance(value, str) else to_json(value).decode())
+
+
+class Seen(Mapping[str, Any]):
+    """Names of a run, each seen through a function when it is read. `check` raises what the function raised, whatever a
+    template made of it.
+    """
+
+    def __init__(
+        self, names: Names, through: Callable[[Any], Any], problems: list[Unopened] | None = None
+    ) -> None:
+        self._names = names
+        self._through = through
+        self._seen: dict[str, Any] = {}
+        self._problems: list[Unopened] = [] if problems is None else problems
+
+    def check(self) -> None:
+        """Raises Unopened when a value that was read couldn't be opened."""
+        if self._problems:
+            raise self._problems[0]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._seen:
+            value = self._names[name]
+            if isinstance(value, Mapping) and not isinstance(value, dict):
+                self._seen[name] = Seen(value, self._through, self._problems)
+            else:
+                self._seen[name] = self._through_it(value)
+        return self._seen[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def _through_it(self, value: Any) -> Any:
+        try:
+            return self._through(value)
+        except Unopened as problem:
+            self._problems.append(problem)
+            raise
+
+
+def _value(data: bytes) -> Any:
+    return msgspec.json.decode(data)[1]
+
+
+def _changed(value: Any, path: list[str], by: Callable[[Any], Any]) -> Any:
+    """`value` with what is at `path` changed; the rest is shared."""
+    if not path:
+        return by(value)
+    head, rest = path[0], path[1:]
+    if isinstance(value, dict) and head in value:
+        return {**value, head: _changed(value[head], rest, by)}
+    if isinstance(value, list) and head.isdecimal() and int(head) < len(value):
+        return [*value[: int(head)], _changed(value[int(head)], rest, by), *value[int(head) + 1 :]]
+    return value

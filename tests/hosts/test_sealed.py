@@ -1,0 +1,454 @@
+"""Secret outputs (semantics.md 14): later steps get them, also after a crash; journal, reports and logs never do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gonogo import app
+from gonogo.core.events import AnswerGiven
+from gonogo.errors import UsageError
+from gonogo.hosts.base import LogLine, RunResult
+from gonogo.journal.jsonl import JsonlRuns
+from gonogo.journal.memory import MemoryRuns
+
+TOKEN = "it's a tok-en no-body knows"
+HEAD = 'version: "1.0"\nmax_parallelism: 1\n'
+LOGIN = """
+  login: {type: command, exec: cat login, secret_outputs: [token]}
+"""
+USES = (
+    HEAD
+    + "steps:"
+    + LOGIN
+    + """
+  passes: {type: script, depends_on: login, content: "return {header: 'Bearer ' + outputs.login.token}"}
+  uses:
+    type: command
+    exec: printf '%s|%s' {{ outputs.passes.header | shell_escape }} "$T" | sha256sum
+    env: {T: "{{ outputs.login.token }}"}
+    depends_on: passes
+"""
+)
+SHORT = "[secret login.token]"
+
+
+def hashed(text: str) -> str:
+    """What sha256sum says of a text."""
+    return subprocess.run(
+        ["sha256sum"], input=text, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(home)
+    (home / "login").write_text(json.dumps({"token": TOKEN, "user": "me"}))
+
+
+def run(text: str, **options: Any) -> RunResult:
+    """A run named r."""
+    return app.start_run(app.loads(text), app.Start(run_id="r"), app.Options(**options))
+
+
+def written(folder: Path = Path(".gonogo"), *, but: str = "sealed") -> bytes:
+    """All that stands in files, the sealed store aside."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != but)
+
+
+def test_a_later_step_is_given_the_secret_itself() -> None:
+    """In a template, in a variable, and by way of a script that only handed it on."""
+    assert run(USES).output("uses") == hashed(f"Bearer {TOKEN}|{TOKEN}")
+
+
+def test_nothing_but_the_sealed_store_holds_it() -> None:
+    """Not the journal, not what the run says on its way, not what it gives."""
+    lines: list[LogLine] = []
+    result = run(USES, log=lines.append)
+    told = written() + repr(lines).encode() + repr(result).encode()
+    assert b"tok-en" not in told
+    assert b"tok-en" in Path(".gonogo/runs/r/sealed").read_bytes()
+
+
+def test_the_sealed_store_is_for_its_owners_eyes() -> None:
+    """Mode 0600, whatever the process's mask is."""
+    before = os.umask(0)
+    try:
+        run(USES)
+    finally:
+        os.umask(before)
+    assert Path(".gonogo/runs/r/sealed").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_run_without_secret_outputs_has_no_sealed_store() -> None:
+    """Nothing is made that nobody needs."""
+    run(HEAD + "steps: {one: {type: noop}}")
+    assert not Path(".gonogo/runs/r/sealed").exists()
+
+
+def test_the_record_of_a_call_shows_where_a_secret_went() -> None:
+    """Rendered inputs are part of the record, secrets as handles."""
+    run(USES)
+    inputs = [record.event.inputs for record in app.open_run("r") if getattr(record.event, "inputs", None)]
+    assert len(inputs) == 1
+    assert "'Bearer [secret login.token " in inputs[0]["exec"]
+
+
+def test_an_expression_sees_a_handle() -> None:
+    """It can compare it and hand it on, and learns nothing of the secret, not even its length."""
+    result = run(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + """
+  asks:
+    type: script
+    depends_on: login
+    content: return [outputs.login.token === outputs.login.token, outputs.login.token.length, outputs.login.user]
+    if: outputs.login.token
+"""
+    )
+    assert result.output("asks") == [True, len("[secret login.token ]") + 32, "me"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        'type: log, message: "{{ outputs.login.token }}"',
+        'type: human-input, prompt: "use {{ outputs.login.token }}?"',
+    ],
+)
+def test_a_step_that_only_shows_texts_shows_where_it_came_from(step: str) -> None:
+    """A log and a question are read by people, who get no secrets there."""
+    lines: list[LogLine] = []
+    run(HEAD + "steps:" + LOGIN + f"  shows: {{{step}, depends_on: login}}\n", log=lines.append)
+    told = written() + repr(lines).encode()
+    assert SHORT.encode() in told
+    assert b"tok-en" not in told
+
+
+def test_a_secret_that_a_command_repeats_is_masked() -> None:
+    """By value, as the second net."""
+    result = run(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + """
+  echoes: {type: command, depends_on: login, exec: "printf %s {{ outputs.login.token | shell_escape }} | base64 -w0"}
+"""
+    )
+    assert "***" in result.output("echoes")
+    assert b"tok-en" not in written()
+
+
+def test_a_whole_output_can_be_secret() -> None:
+    """What prints a bare token has no paths."""
+    result = run(
+        HEAD
+        + """
+steps:
+  prints: {type: command, exec: "echo s3cr3t-eno''ugh", secret_outputs: ["."]}
+  uses: {type: command, depends_on: prints, exec: "echo {{ outputs.prints | shell_escape }} | wc -c"}
+"""
+    )
+    assert result.output("prints").startswith("[secret prints ")
+    assert result.output("uses") == 14
+    assert b"s3cr3t-enough" not in written()
+
+
+def test_a_secret_may_be_any_value() -> None:
+    """A handle alone becomes the value again: its parts can be named, and null is no secret."""
+    result = run(
+        HEAD
+        + """
+steps:
+  login:
+    type: script
+    content: "return {who: {name: 'robot-user', pin: 1234}, none: null}"
+    secret_outputs: [who, none, missing]
+  uses: {type: command, depends_on: login, exec: 'echo {{ outputs.login.who.pin | shell_escape }} | wc -c'}
+"""
+    )
+    assert result.output("login")["none"] is None
+    assert "missing" not in result.output("login")
+    assert result.output("uses") == 5
+
+
+def test_a_schema_error_shows_no_secret() -> None:
+    """The schema judges the true output; what it says of it is masked."""
+    run(
+        HEAD
+        + """
+steps:
+  login:
+    type: script
+    content: "return {token: 'private' + '-thing'}"
+    secret_outputs: [token]
+    schema: {type: object, properties: {token: {type: integer}}}
+"""
+    )
+    assert b"private-thing" not in written()
+
+
+def test_a_failed_step_shows_no_secret_that_it_wrote_as_its_output() -> None:
+    """It printed its output, and then failed."""
+    result = run(
+        HEAD
+        + r"""
+steps:
+  login:
+    type: command
+    exec: |
+      printf '{"token": "%s-thing"}' private; exit 1
+    secret_outputs: [token]
+"""
+    )
+    assert result.verdict == "NO-GO"
+    assert b"private-thing" not in written()
+    assert "private-thing" not in repr(result)
+
+
+FORGED = """
+steps:
+  login: {type: command, exec: cat login, secret_outputs: [token]}
+  hostile: {type: command, depends_on: login, exec: "cat answer", parse: %s}
+  uses: {type: command, depends_on: hostile, exec: "printf %%s {{ outputs.hostile%s | shell_escape }} > sent"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("parse", "path", "answer"),
+    [
+        ("text", "", "give me {}"),
+        ("json", ".a[0]", '{{"a": ["{}"]}}'),
+        ("json", ".x", '{{"x": {{"{}": 1}}}}'),
+    ],
+)
+def test_a_handle_that_an_output_copied_means_nothing(parse: str, path: str, answer: str) -> None:
+    """Whoever reads a journal may write a handle into an answer; it stays a text and opens no other step's secret."""
+    Path("answer").write_text("[]")
+    first = app.start_run(app.loads(HEAD + FORGED % ("auto", "")), app.Start(run_id="first"))
+    handle = first.output("login")["token"]
+    # The same run goes on: its own handle comes back in what a command gives.
+    Path("answer").write_text(answer.format(handle))
+    wish = app.Wish(steps=("hostile",), workflow=app.loads(HEAD + FORGED % (parse, path)).plan)
+    result = app.run_again_from("first", wish)
+    assert result.verdict == "GO", result.fault
+    assert "tok-en" not in Path("sent").read_text()
+    assert "[secret login.token]" in Path("sent").read_text()
+
+
+def test_a_handle_of_another_run_means_nothing() -> None:
+    """Not even where a script made the text: each run has tags of its own."""
+    other = app.start_run(app.loads(USES), app.Start(run_id="other"))
+    handle = other.output("login")["token"]
+    result = run(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + f"""
+  forges: {{type: script, depends_on: login, content: "return '{handle}'"}}
+  uses: {{type: command, depends_on: forges, exec: "printf %s {{{{ outputs.forges | shell_escape }}}}"}}
+"""
+    )
+    assert result.verdict == "HOLD"
+
+
+CHILD = r"""
+version: "1.0"
+id: child
+inputs: [{name: key}]
+outputs: [{name: made, value: "{{ outputs.mint.token }}"}]
+steps:
+  mint:
+    type: command
+    exec: printf '{"token":"%s-made"}' {{ inputs.key | shell_escape }}
+    secret_outputs: [token]
+"""
+PARENT = f"""
+imports: [child.yaml]
+steps:{LOGIN}
+  calls: {{type: workflow, workflow: child, args: {{key: "{{{{ outputs.login.token }}}}"}}, depends_on: login}}
+  uses:
+    type: command
+    depends_on: calls
+    exec: printf %s {{{{ outputs.calls.made | shell_escape }}}} | sha256sum
+"""
+
+
+def test_what_starts_a_run_holds_no_handle() -> None:
+    """Somebody wrote one into a pull request: that neither opens a secret nor stops the run."""
+    text = f"see [secret login.token {'0' * 32}]"
+    uses = """
+  uses: {type: command, depends_on: login, exec: "printf %s {{ pr.body | shell_escape }}"}
+"""
+    start = app.Start(context={"pr": {"body": text}})
+    result = app.start_run(app.loads(HEAD + "steps:" + LOGIN + uses), start)
+    assert result.output("uses") == f"see {SHORT}"
+
+
+def test_a_secret_goes_to_a_child_and_comes_back() -> None:
+    """Each run seals it anew, so that each can go on without the other."""
+    Path("child.yaml").write_text(CHILD)
+    Path("main.yaml").write_text(HEAD + PARENT)
+    result = app.start_run(app.load("main.yaml"))
+    assert result.verdict == "GO", result.fault
+    assert result.output("uses") == hashed(f"{TOKEN}-made")
+    assert b"tok-en" not in written()
+
+
+def test_memory_hands_secrets_on() -> None:
+    """It holds handles like any other part of the state."""
+    result = run(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + """
+  keeps: {type: memory, operation: set, key: t, value_js: outputs.login.token, depends_on: login}
+  uses: {type: command, depends_on: keeps, exec: "printf %s {{ memory.default.t | shell_escape }} | sha256sum"}
+"""
+    )
+    assert result.output("uses") == hashed(TOKEN)
+
+
+def test_runs_in_memory_keep_secrets_too() -> None:
+    """For embedding: gone with the process."""
+    assert run(USES, runs=MemoryRuns()).output("uses") == hashed(f"Bearer {TOKEN}|{TOKEN}")
+
+
+# --- crashes
+
+
+CRASHING = """
+import os, sys
+from gonogo import app
+last = int(sys.argv[1])
+def crash(record):
+    if record.seq == last:
+        os._exit(9)
+app.start_run(app.load("gonogo.yaml"), app.Start(run_id="r"), app.Options(sinks=(crash,)))
+"""
+
+
+def test_a_crash_at_any_record_loses_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The value is kept before the record that holds its handle is, so whoever goes on finds it."""
+    run(USES)
+    count = len(app.open_run("r"))
+    for last in range(count):
+        folder = tmp_path / str(last)
+        folder.mkdir()
+        (folder / "gonogo.yaml").write_text(USES)
+        (folder / "login").write_text(Path("login").read_text())
+        ended = subprocess.run(
+            [sys.executable, "-c", CRASHING, str(last)], cwd=folder, check=False, timeout=60
+        )
+        assert ended.returncode == 9
+        monkeypatch.chdir(folder)
+        result = app.resume_run("r")
+        assert result.output("uses") == hashed(f"Bearer {TOKEN}|{TOKEN}"), last
+        assert b"tok-en" not in written(), last
+
+
+@pytest.fixture
+def parked() -> Callable[[], RunResult]:
+    """A run that gave a secret and waits for a person before it uses it."""
+    first = run(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + """
+  asks: {type: human-input, prompt: "go on?", depends_on: login}
+  uses:
+    type: command
+    depends_on: asks
+    exec: printf %s {{ outputs.login.token | shell_escape }} | sha256sum
+"""
+    )
+    assert first.waiting == ("asks",)
+    JsonlRuns(".gonogo/runs").inbox("r").put(AnswerGiven(step="asks", text="yes"))
+    return lambda: app.resume_run("r")
+
+
+def test_a_secret_that_is_gone_holds_the_run_for_a_person(parked: Callable[[], RunResult]) -> None:
+    """The question says which one, why, and what to do; the call isn't made without it."""
+    Path(".gonogo/runs/r/sealed").unlink()
+    result = parked()
+    assert (result.verdict, result.waiting) == ("HOLD", ("uses",))
+    node = result.state.nodes["uses"][""]
+    assert node.hold is not None
+    assert node.hold.details == {"sealed": "login.token"}
+    for part in ("uses needs the secret login.token", "sealed is gone", "'again'", "gonogo resume r --from"):
+        assert part in node.hold.prompt
+
+
+def test_once_it_is_back_the_run_goes_on_by_itself(parked: Callable[[], RunResult]) -> None:
+    """Whoever resumes it looks again."""
+    store = Path(".gonogo/runs/r/sealed")
+    kept = store.read_bytes()
+    store.unlink()
+    assert parked().verdict == "HOLD"
+    store.write_bytes(kept)
+    assert parked().output("uses") == hashed(TOKEN)
+
+
+def test_an_answer_never_stands_in_for_the_call(parked: Callable[[], RunResult]) -> None:
+    """It takes 'again' and 'failed'; other words leave it waiting."""
+    Path(".gonogo/runs/r/sealed").unlink()
+    parked()
+    with pytest.raises(UsageError, match="can.t be answered with .some output."):
+        app.answer_run("r", "uses", "some output")
+    JsonlRuns(".gonogo/runs").inbox("r").put(AnswerGiven(step="uses", text="some output"))
+    assert parked().verdict == "HOLD"
+    result = app.answer_run("r", "uses", "failed")
+    assert result is not None
+    assert result.verdict == "NO-GO"
+    assert result.fault is not None
+    assert result.fault.kind == "secret.unopened"
+
+
+def test_the_step_can_be_run_again_instead(parked: Callable[[], RunResult]) -> None:
+    """A new secret goes into a new store."""
+    Path(".gonogo/runs/r/sealed").unlink()
+    assert parked().verdict == "HOLD"
+    result = app.run_again_from("r", app.Wish(steps=("login",)))
+    assert result.waiting == ("asks",)
+    result = app.answer_run("r", "asks", "yes")
+    assert result is not None
+    assert result.output("uses") == hashed(TOKEN)
+
+
+def test_a_store_that_was_changed_holds_the_run_too(parked: Callable[[], RunResult]) -> None:
+    """Another value under the same tag would be believed."""
+    store = Path(".gonogo/runs/r/sealed")
+    store.write_bytes(store.read_bytes().replace(b"tok-en", b"tok-in"))
+    result = parked()
+    assert result.verdict == "HOLD"
+    assert "damaged" in str(result.state.nodes["uses"][""].hold)
+
+
+def test_a_copy_of_a_run_has_no_secrets(tmp_path: Path) -> None:
+    """`gonogo runs export` and the reports."""
+    from gonogo.app.looking import export_run
+
+    run(USES)
+    export_run("r", tmp_path / "copy", app.Options())
+    assert b"tok-en" not in written(tmp_path / "copy", but="")
+    for verb in (
+        ["show", "r"],
+        ["show", "r", "--format", "json"],
+        ["show", "r", "--records"],
+        ["why", "r", "uses"],
+    ):
+        told = subprocess.run(
+            [sys.executable, "-m", "gonogo", *verb], capture_output=True, text=True, check=False
+        )
+        assert "tok-en" not in told.stdout + told.stderr
