@@ -39,11 +39,14 @@ HEAD = 'version: "1.0"\n'
 
 @dataclass
 class World:
-    """A store, an engine, and workers that come and go. They all work in `folder`."""
+    """A store, an engine, and workers that come and go. They all work in `folder`, and reach the store by `way` where
+    that is another than ours.
+    """
 
     store: str
     folder: Path
     carrier: Carrier
+    way: str = ""
     workers: list[subprocess.Popen[str]] = field(default_factory=list)
     listeners: list[threading.Thread] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -76,7 +79,7 @@ class World:
         process = subprocess.Popen(
             command,
             cwd=self.folder,
-            env={**os.environ, "GONOGO_STORE": self.store},
+            env={**os.environ, "GONOGO_STORE": self.way or self.store},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -173,6 +176,11 @@ def temporal_server() -> Iterator[str]:
     finally:
         process.kill()
         process.wait(30)
+
+
+def pause(seconds: float) -> None:
+    """Let an outage last."""
+    threading.Event().wait(seconds)
 
 
 def _free_port() -> int:

@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 
 class Wire:
     """Hands on what either side says. `swallow_answer`: what the server says next is lost, with the connection.
-    `go_silent`: nothing is handed on to anybody any more, though all connections stay.
+    `go_silent`: nothing is handed on to anybody any more, though all connections stay. `cut`: all connections end, and
+    new ones do at once, until `mend`. `delay_s`: how long everything takes on its way, in either direction.
     """
 
     def __init__(self, port: int) -> None:
@@ -20,6 +21,8 @@ class Wire:
         self._swallow = threading.Event()
         self._silent = threading.Event()
         self._sockets: list[socket.socket] = []
+        self._is_cut = False
+        self.delay_s = 0.0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def through(self, url: str) -> str:
@@ -35,9 +38,22 @@ class Wire:
         self._silent.set()
         self._silent = threading.Event()
 
+    def cut(self) -> None:
+        """The server is well, and nobody reaches it."""
+        self._is_cut = True
+        self._end(*self._sockets)
+        self._sockets.clear()
+
+    def mend(self) -> None:
+        """Who connects now gets through."""
+        self._is_cut = False
+
     def close(self) -> None:
         """Cut everything."""
-        for each in (self._listener, *self._sockets):
+        self._end(self._listener, *self._sockets)
+
+    def _end(self, *sockets: socket.socket) -> None:
+        for each in sockets:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
@@ -46,6 +62,9 @@ class Wire:
         with suppress(OSError):  # it is closed
             while True:
                 client, _ = self._listener.accept()
+                if self._is_cut:
+                    client.close()
+                    continue
                 server = socket.create_connection(("127.0.0.1", self._server_port))
                 self._sockets += [client, server]
                 for source, target, answers in ((client, server, False), (server, client, True)):
@@ -61,6 +80,8 @@ class Wire:
                 if answers and self._swallow.is_set():
                     self._swallow.clear()
                     break
+                if self.delay_s:
+                    threading.Event().wait(self.delay_s)
                 if not silent.is_set():
                     target.sendall(data)
         for each in (source, target):

@@ -174,19 +174,31 @@ def _prepared(engine: DbosEngine) -> DbosEngine:
 
 
 def serve(
-    carrier: Carrier, options: Options, limits: Limits, *, ready: Callable[[str], None] = lambda name: None
+    carrier: Carrier,
+    options: Options,
+    limits: Limits,
+    *,
+    ready: Callable[[str], None] = lambda name: None,
+    fenced: Callable[[], object] | None = None,
 ) -> None:
-    """Work for an engine until SIGTERM or SIGINT. `ready` hears the worker's name.
+    """Work for an engine until SIGTERM or SIGINT. `ready` hears the worker's name. `fenced` is called, from any thread,
+    when others may have this worker's work: it ends the process (with code 75, when it isn't given).
 
     Raises EngineError, JournalError, UsageError.
     """
     from gonogo.hosts.warden import watched
 
     with watched():  # commands of a worker that is killed end with it, before another performs them again
-        asyncio.run(_serve(carrier, options, limits, ready))
+        asyncio.run(_serve(carrier, options, limits, ready, fenced))
 
 
-async def _serve(carrier: Carrier, options: Options, limits: Limits, ready: Callable[[str], None]) -> None:
+async def _serve(
+    carrier: Carrier,
+    options: Options,
+    limits: Limits,
+    ready: Callable[[str], None],
+    fenced: Callable[[], object] | None,
+) -> None:
     from msgspec.structs import replace
 
     from gonogo.app.worker import Worker
@@ -194,7 +206,7 @@ async def _serve(carrier: Carrier, options: Options, limits: Limits, ready: Call
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    name, side, url = _worker_side(carrier, options)
+    name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
     async with Worker(name, runs, side.engine, options) as worker:
         leaving = asyncio.create_task(worker.leave_when(stopping))
@@ -204,15 +216,18 @@ async def _serve(carrier: Carrier, options: Options, limits: Limits, ready: Call
             leaving.cancel()
 
 
-def _worker_side(carrier: Carrier, options: Options) -> tuple[str, EngineWorker, Address]:
+def _worker_side(
+    carrier: Carrier, options: Options, fenced: Callable[[], object] | None
+) -> tuple[str, EngineWorker, Address]:
     """The worker's name, its side of the engine, and the store's address with that name in it."""
     from gonogo.engines.urls import named
 
     try:
         if carrier.name == "dbos":
+            from gonogo.engines.dbos.takeover import end_at_once
             from gonogo.engines.dbos.worker import DbosWorker
 
-            dbos = DbosWorker(_store(options))
+            dbos = DbosWorker(_store(options), fenced=fenced or end_at_once)
             return dbos.worker, dbos, dbos.address
         from gonogo.engines.base import new_worker_id
         from gonogo.engines.temporal.worker import TemporalWorker

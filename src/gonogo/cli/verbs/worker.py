@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from typing import Any
 
 import click
 
 from gonogo.cli import options
+from gonogo.cli.anew import Anew
 from gonogo.cli.session import Session
 from gonogo.errors import UsageError
 
@@ -60,14 +62,16 @@ def COMMAND(session: Session, /, engine: str | None, **given: Any) -> int:  # no
     )
     if engine is None:
         raise UsageError("which engine?", advice="give --engine dbos or --engine temporal")
+    anew = Anew(os.environ)
     carrier = Carrier(engine, given["url"], given["queue"])  # type: ignore[arg-type]
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=_level(session))
-    serve(
-        carrier,
-        Options(runs=given["store"]),
-        limits,
-        ready=lambda name: session.output.say(f"worker {name} takes work from {engine}; stop it with Ctrl-C"),
-    )
+
+    def ready(name: str) -> None:
+        anew.ready()
+        session.output.say(f"worker {name} takes work from {engine}; stop it with Ctrl-C")
+
+    store = Options(runs=given["store"])
+    anew.carry(lambda: serve(carrier, store, limits, ready=ready, fenced=anew.begin), session.output.complain)
     session.output.say("the worker has ended; its runs go on with others")
     return 0
 

@@ -44,6 +44,11 @@ log = logging.getLogger("gonogo.worker")
 Aside = Callable[[str, "int | None", int], None]
 
 
+def end_at_once() -> None:
+    """Nothing of this process goes on, be it cleaning up."""
+    os._exit(EXIT_FENCED)
+
+
 class Lease:
     """One worker's life as the database sees it. `acquire` before anything else may be taken."""
 
@@ -131,8 +136,11 @@ class Watch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gonogo-takeover", daemon=True)
 
-    def start(self) -> None:
-        """Renew the lease. It is early for that before any work can come here, and late after."""
+    def start(self, fenced: Callable[[], object] = end_at_once) -> None:
+        """Renew the lease. It is early for that before any work can come here, and late after. `fenced` ends whatever
+        this process does, once the lease is lost.
+        """
+        self._fenced = fenced
         self._lease.enlist()
         self._thread.start()
 
@@ -159,7 +167,8 @@ class Watch:
                     self._lease.worker,
                     reason,
                 )
-                os._exit(EXIT_FENCED)  # whatever this process still does could be done twice
+                self._fenced()  # whatever this process still does could be done twice
+                end_at_once()
 
     def _take_over_all(self, client: DBOSClient) -> None:
         for worker in self._lease.dead():

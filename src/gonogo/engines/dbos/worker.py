@@ -17,7 +17,7 @@ from dbos._serialization import DBOSPortableJSON
 from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
-from gonogo.engines.dbos.takeover import Lease, Watch, hand_back
+from gonogo.engines.dbos.takeover import Lease, Watch, end_at_once, hand_back
 from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import named, sqlalchemy_url
 from gonogo.journal.postgres.address import Address
@@ -32,8 +32,13 @@ HANGS_S = 20.0
 class DbosWorker:
     """One worker process. `serve` once; DBOS keeps its state per process."""
 
-    def __init__(self, address: Address, worker: str | None = None) -> None:
-        """Raises EngineError when the database can't be reached, or refuses what a worker needs."""
+    def __init__(
+        self, address: Address, worker: str | None = None, *, fenced: Callable[[], object] = end_at_once
+    ) -> None:
+        """`fenced` ends whatever this process does, once others may have its work. Raises EngineError when the database
+        can't be reached, or refuses what a worker needs.
+        """
+        self._fenced = fenced
         self.worker = worker or new_worker_id()
         self.address = named(address, self.worker)
         """For all connections of this worker: whoever takes over from it ends them by this name."""
@@ -56,7 +61,7 @@ class DbosWorker:
         DBOS.listen_queues([names.SEGMENTS, *queues])
         ticking = loop.create_task(self._tick())
         watch = Watch(self._lease, _aside(work, loop), self._is_alive)
-        watch.start()
+        watch.start(self._fenced)
         with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
             await asyncio.to_thread(_launch, limits, queues)
         client = DBOSClient(
