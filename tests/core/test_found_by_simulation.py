@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
+import pytest
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, plan, step
 
 from gonogo.core import decisions as d
 from gonogo.core.commands import ClearTimer, StartCall
@@ -16,6 +17,8 @@ from gonogo.core.events import (
     CallLost,
     CallParked,
     CancelAsked,
+    GivenOutput,
+    RerunAsked,
     Resumed,
 )
 from gonogo.core.faults import Fault
@@ -251,3 +254,100 @@ def test_a_fan_out_does_not_begin_over_a_list_that_was_sent_round_again() -> Non
     script = Script(plan(*steps, max_parallelism=1), calls={"l": lambda command: [command.execution]})
     assert [each.execution for each in script.decided(d.Expanded, "m")] == [script.node("l").execution]
     assert script.verdict == "GO"
+
+
+# --- what runs in the items of a list that is made again
+
+
+def visited(result: Any, **keys: Any) -> Script:
+    """`last` has the list made again, and `work` run in its item; then `kick` sends the whole round once more."""
+    made_again = Script(
+        plan(
+            step("kick", on_success=block(goto="list")),
+            step("list", for_each=True),
+            step("work", "list", fanout_explicit=True, **MAP, **keys),
+            step("last", "list|work", on_init=["list", "work"], **MAP),
+            max_parallelism=2,
+        ),
+        calls={
+            "kick": Parks(),
+            "list": [0],
+            "work": lambda call: result if call.scope == "list#2[0]" else "fine",
+        },
+    )
+    assert made_again.started == ["kick", "list", "work@list#1[0]", "list", "work@list#2[0]"]
+    return made_again.tell(AnswerGiven(step="kick", text="go", by="me"))
+
+
+def test_a_wait_in_an_item_of_a_list_that_is_made_again_is_given_up() -> None:
+    """Semantics 7: also where a route runs a step in an item of a fan-out that is over; no timer outlives the run."""
+    script = visited(Parks(timeout_s=50.0))
+    assert [command.timer for command in script.commands if isinstance(command, ClearTimer)] == [1]
+    assert (script.state.timers, script.verdict, script.now) == ({}, "GO", 0.0)
+    (given_up,) = [one for one in script.decided(d.Ended, "work") if one.outcome == "cancelled"]
+    assert (given_up.scope, given_up.reason) == ("list#2[0]", "superseded")
+
+
+@pytest.mark.parametrize(("word", "verdict"), [("done", "GO"), ("failed", "NO-GO")])
+def test_a_doubt_in_an_item_of_a_list_that_is_made_again_stays(word: str, verdict: str) -> None:
+    """Law 3, semantics 16: nobody knows whether it was done, whatever became of the item."""
+    script = visited(Unclear(), effects="mutates")
+    assert script.verdict == "HOLD"
+    script.tell(AnswerGiven(step="work", scope="list#2[0]", text=word, by="me"))
+    assert script.verdict == verdict
+
+
+def test_a_call_in_an_item_of_a_list_that_is_made_again_comes_to_its_end() -> None:
+    """Semantics 7: what runs finishes, in the place in which it began."""
+    script = visited(Never())
+    (call,) = script.state.calls
+    script.tell(CallDone(call=call, output="late"))
+    assert (script.state.slots, script.verdict) == (0, "GO")
+    assert (script.node("work", "list#2[0]").output, script.outcome("work")) == ("late", "passed")
+
+
+def test_an_item_is_no_member_where_its_whole_list_is_one() -> None:
+    """Semantics 7: a route from deep inside takes in a list, and what it ran in an item of that list goes with it."""
+    script = Script(
+        plan(
+            lists(on_finish=block(goto="list")),
+            step("sum", "list"),
+            step("inner", "list", "sum", for_each=True, on_finish=block(run=["list"]), **MAP),
+            step("work", "inner", on_fail=block(run=["inner"]), **MAP),
+            max_loops=1,
+            max_parallelism=1,
+        ),
+        calls={"list": [0, 0], "inner": [0], "work": lambda call: LOGICAL if call.call > 9 else "fine"},
+    )
+    whole = [one for one in script.decided(d.Routed) if one.action == "goto" and ("inner", "") in one.members]
+    assert whole
+    assert not any(name == "inner" and scope for one in whole for name, scope in one.members)
+
+
+def test_an_output_that_is_given_may_send_its_own_list_round() -> None:
+    """Semantics 7: an item that no fan-out waits for any more speaks, and settles where it stands."""
+    script = given_in_an_old_item(("list#4[0]", "x"))
+    assert (script.state.slots, script.node("list").execution > 4) == (0, True)
+
+
+def test_an_output_for_an_item_that_another_given_output_made_again_is_passed_over() -> None:
+    """A person's two outputs: what follows the first makes the list of the second again."""
+    script = given_in_an_old_item(("list#4[0]", "x"), ("list#4[1]", "y"))
+    assert [one.scope for one in script.decided(d.Given)] == ["list#4[0]"]
+    assert script.state.slots == 0
+
+
+def given_in_an_old_item(*outputs: tuple[str, str]) -> Script:
+    """Outputs of `work` in items of a list that `last` had made again beforehand; each pass makes the list again."""
+    script = Script(
+        plan(
+            lists(),
+            step("work", "list", fanout_explicit=True, on_success=block(goto="list"), **MAP),
+            step("last", "list|work", on_init=["list", "work"], **MAP),
+            max_loops=2,
+        ),
+        calls={"list": [0, 1]},
+    )
+    assert script.node("list").execution == 4
+    given = tuple(GivenOutput("work", output, scope) for scope, output in outputs)
+    return script.tell(RerunAsked(by="me", steps=(("last", ""),), outputs=given))

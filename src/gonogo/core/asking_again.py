@@ -72,7 +72,7 @@ def rerun(turn: Turn, event: e.RerunAsked) -> None:
     for place in (*found.members, *found.unrouted):
         waiting = state.node(*place)
         if waiting is not None:
-            turn.clear_timer(waiting)
+            routing.give_up(turn, waiting)
     revised = event.plan.digest if event.plan is not None else None
     turn.decide(
         d.Rerun(event.by, wave, found.asked, found.given, tuple(found.members), found.unrouted, revised)
@@ -80,13 +80,17 @@ def rerun(turn: Turn, event: e.RerunAsked) -> None:
     for given in event.outputs:
         _give(turn, given, event.by, wave)
     for place in found.members:
-        routing.abandon_waits(turn, state.existing(*place))
+        node = state.node(*place)
+        if node is not None:
+            routing.abandon_waits(turn, node)
     resuming.resume(turn, reopens=False)
 
 
 def _give(turn: Turn, given: e.GivenOutput, by: str, wave: int) -> None:
     """The word of a person passes the step; nothing of it is judged, and what follows a pass follows (routing)."""
-    node = turn.state.existing(given.step, given.scope)
+    node = turn.state.node(given.step, given.scope)
+    if node is None:
+        return  # an output given before it has sent the run to make its list again
     turn.decide(d.Given(node.step, node.scope, by, given.output, node.execution + 1, wave))
     block = turn.step(node).on_success
     speaks = block is not None and turn.state.aggregate_of(node) is None

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from gonogo.core import lifecycle as life
 from gonogo.core.decisions import Expanded, FaultEvent
+from gonogo.core.fanout_items import all_within
 from gonogo.core.items import items_of
-from gonogo.core.scope import depth, prefix
+from gonogo.core.scope import children, depth, prefix
 from gonogo.core.state import Fan, Node, OpenFault, State, Undoable
 from gonogo.errors import Bug
 
@@ -140,17 +141,20 @@ def failed_again(state: State, node: Node) -> None:
 def drop_items(state: State, node: Node) -> None:
     """Items of an older run of a fan-out are history: out of the state, not out of the journal.
 
-    Only how often each has run is kept, since the same items may come again and no intent may.
+    Only how often each has run is kept, since the same items may come again and no intent may. What is under way there
+    (a route, or a person, runs the step in an item) stays until it has come to its own end: it holds a slot, a call, a
+    timer or a doubt. What goes holds a place in the queue at most.
     """
     if node.fan is None:
         return
-    items = _items_prefix(node.scope, node.fan.parent)
+    dropped = [
+        item for item in all_within(state, node, node.fan) if item.complete or item.status in life.NOT_BEGUN
+    ]
     node.fan = None
-    scopes = state.nodes[node.step]
-    for scope in [scope for scope in scopes if scope.startswith(items)]:
-        if scopes[scope].site.foreign and scopes[scope].status in (*life.ACTIVE, life.PAUSED):
-            continue  # a route runs the step in there just now; it is no item
-        item = scopes.pop(scope)
+    for item in dropped:
+        scope = item.scope
+        del state.nodes[node.step][scope]
+        state.ready.discard(node.step, scope)
         state.remediating.pop((node.step, scope), None)
         state.finishing.pop((node.step, scope), None)
         state.critical_failures.pop((node.step, scope), None)
@@ -172,16 +176,12 @@ def count_items(state: State, node: Node, fan: Fan) -> None:
             fan.active += item.status in life.BUSY
 
 
-def _items_prefix(scope: str, parent: str) -> str:
-    return f"{scope}/{parent}#" if scope else f"{parent}#"
-
-
 def forget_dropped(state: State, decision: Expanded) -> None:
     """Items of an older execution of the parent never come again, but where some step is left that may route there."""
     dropped = state.dropped.get(decision.step)
     if not dropped:
         return
-    items = _items_prefix(decision.scope, decision.parent)
+    items = children(decision.scope, decision.parent)
     same = f"{items}{decision.execution}["
     older = [scope for scope in dropped if scope.startswith(items) and not scope.startswith(same)]
     levels = depth(items)

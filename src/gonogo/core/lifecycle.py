@@ -54,6 +54,9 @@ ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})
 CALLED = frozenset({RUNNING, PAUSED})
 """A step in one of these has a call out, or one that is to be made again."""
 
+NOT_BEGUN = frozenset({PENDING, DECIDING, CLEARED})
+"""A step in one of these has done nothing yet, in this run of it; it may wait for a slot."""
+
 WAITING = frozenset({REMEDIATING, BACKING_OFF, HOLDING, IN_DOUBT})
 """Under way, but nothing runs: leaves room for the next item of a fan-out."""
 

@@ -104,7 +104,9 @@ def _work_off(turn: Turn) -> None:
         elif turn.routed:
             routed, turn.routed = turn.routed, []
             for step, scope in routed:
-                completion.reconsider(turn, turn.state.existing(step, scope))
+                node = turn.state.node(step, scope)
+                if node is not None:  # else what was decided meanwhile has dropped it
+                    completion.reconsider(turn, node)
         elif turn.inits:
             initialising.begin(turn, turn.inits.pop(0))
         elif turn.expanded:

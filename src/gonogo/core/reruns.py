@@ -10,10 +10,12 @@ from gonogo.core.graph import edges
 from gonogo.core.plan import Step
 from gonogo.core.scope import (
     child,
+    depth,
     enclosing,
     execution_of,
     index_of,
     levels_shared,
+    outward,
     parent_of,
     parents,
     prefix,
@@ -87,7 +89,16 @@ def members(
         _add_dependents(state, found, event)
     for step, where in list(found):
         add_never_run(state, found, step, where)
-    return tuple(found)
+    return tuple(place for place in found if not (place[1] and _goes_with_its_list(state, found, *place)))
+
+
+def _goes_with_its_list(state: State, found: dict[tuple[str, str], None], step: str, scope: str) -> bool:
+    """True inside an item of a fan-out that runs again whole: other items take the place of this one."""
+    for around in outward(enclosing(scope)):
+        node = state.node(step, around) if (step, around) in found else None
+        if node is not None and node.fan is not None and parents(scope)[depth(around)] == node.fan.parent:
+            return True
+    return False
 
 
 def _add_dependents(state: State, found: dict[tuple[str, str], None], event: str | None) -> None:

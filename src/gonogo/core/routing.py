@@ -14,7 +14,7 @@ from gonogo.core import lifecycle as life
 from gonogo.core.backoff import delay_s
 from gonogo.core.budgets import is_undoing, loops_refusal
 from gonogo.core.dependencies import group_parent, rest_at
-from gonogo.core.fanout_items import items_in_order
+from gonogo.core.fanout_items import waiting_within
 from gonogo.core.faults import Fault, Issue
 from gonogo.core.plan import Block, Retry, Target
 from gonogo.core.retries import retry_left
@@ -175,7 +175,7 @@ def route(
         scheduling.leave_queue(turn, *member)
         waiting = state.node(*member)
         if waiting is not None:
-            turn.clear_timer(waiting)
+            give_up(turn, waiting)
     turn.decide(
         d.Routed(
             node.step,
@@ -221,20 +221,31 @@ def spare(turn: Turn, node: Node, name: str, scope: str) -> bool:
     return True
 
 
+def give_up(turn: Turn, node: Node) -> None:
+    """What is to run again waits for no timer, and where it is complete, its items go at once."""
+    turn.clear_timer(node)
+    if node.complete:
+        abandon_waits(turn, node)
+
+
 def abandon_waits(turn: Turn, node: Node) -> None:
-    """A fan-out that is to run again waits for its running items only, not for timers, persons and items to come."""
-    if node.status != life.EXPANDING:
+    """A fan-out that is to run again waits for running items only, not for timers, persons and items to come."""
+    if node.fan is None:
         return
-    for item in items_in_order(turn.state, node, node.fan_out):
-        if item is not None and item.status == life.EXPANDING:
-            abandon_waits(turn, item)
-        elif item is not None and item.status in (life.BACKING_OFF, life.HOLDING, *life.AWAITS_RUNS):
-            turn.clear_timer(item)
-            rest = rest_at(turn.state, item.site, item.scope, item)
-            turn.decide(
-                d.Ended(item.step, item.scope, "cancelled", "superseded", item.fault, item.issues, rest)
-            )
+    for inner in waiting_within(turn.state, node, node.fan, _GIVEN_UP):
+        if inner.status == life.EXPANDING:
+            turn.refills[inner] = None
+            continue
+        turn.clear_timer(inner)
+        rest = rest_at(turn.state, inner.site, inner.scope, inner)
+        turn.decide(
+            d.Ended(inner.step, inner.scope, "cancelled", "superseded", inner.fault, inner.issues, rest)
+        )
     turn.refills[node] = None
+
+
+_GIVEN_UP = frozenset({life.EXPANDING, life.BACKING_OFF, life.HOLDING, *life.AWAITS_RUNS})
+"""Items in one of these wait, for others as it may be."""
 
 
 def runs_are_complete(turn: Turn, node: Node) -> bool:

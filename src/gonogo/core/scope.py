@@ -15,6 +15,11 @@ def child(scope: str, parent: str, execution: int, index: int) -> str:
     return f"{scope}/{own}" if scope else own
 
 
+def children(scope: str, parent: str) -> str:
+    """How the scopes of all items of fan-outs over `parent` begin, whichever execution of it gave them."""
+    return f"{scope}/{parent}#" if scope else f"{parent}#"
+
+
 def depth(scope: str) -> int:
     """How many fan-outs a scope is nested in."""
     return scope.count("/") + 1 if scope else 0
