@@ -48,6 +48,8 @@ def check(turn: Turn, node: Node) -> None:
         return
     if type(result) is CallFailed and not result.issues:
         _fail_alone(turn, node, part.step, result.fault)
+    elif _says_nothing_but_done(node):
+        _pass(turn, node)
     else:
         conclude(turn, node, (), ())
 
@@ -59,15 +61,25 @@ def withheld(turn: Turn, node: Node) -> None:
         return
     for construct, number in node.site.part.checks:
         turn.decide(d.Judged(node.step, node.scope, construct, number, NOT_APPLICABLE))
+    _pass(turn, node)
+
+
+def _pass(turn: Turn, node: Node) -> None:
     turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
 
 
-def _all_is_well(node: Node, asks: Sequence[Ask], answers: Sequence[bool | None]) -> bool:
+def _says_nothing_but_done(node: Node) -> bool:
     """The way of most calls, which needs no gathering of findings."""
     result = node.result
-    if type(result) is not CallDone or result.issues or result.schema_errors or node.site.part.step.for_each:
+    if type(result) is not CallDone or result.issues or result.schema_errors:
         return False
-    return all(answer is (ask.construct == "guarantee") for ask, answer in zip(asks, answers, strict=True))
+    return not node.site.part.step.for_each
+
+
+def _all_is_well(node: Node, asks: Sequence[Ask], answers: Sequence[bool | None]) -> bool:
+    return _says_nothing_but_done(node) and all(
+        answer is (ask.construct == "guarantee") for ask, answer in zip(asks, answers, strict=True)
+    )
 
 
 def _fail_alone(turn: Turn, node: Node, step: Step, fault: Fault) -> None:
@@ -90,7 +102,7 @@ def conclude(turn: Turn, node: Node, asks: Sequence[Ask], results: Sequence[Resu
     step = node.site.part.step
     answers = [judge(turn, ask, result) for ask, result in zip(asks, results, strict=True)]
     if _all_is_well(node, asks, answers):
-        turn.decide(d.Ended(node.step, node.scope, "passed", rest=rest(turn, node, "passed")))
+        _pass(turn, node)
         return
     findings = Findings(turn, node, step)
     findings.add_call()

@@ -85,13 +85,13 @@ def _fill(turn: Turn, node: Node, fan: Fan) -> None:
 
 def _next_item(state: State, node: Node, fan: Fan) -> str | None:
     """The first item that may be opened, in the order of the list. One that has begun is left alone."""
-    items = state.nodes[node.step]
+    items, needs = state.nodes[node.step], fan.site.needs
     while fan.queue or fan.cursor < fan.total:
         scope = fan.item(_next_index(fan))
         item = items.get(scope)
         if item is not None and item.status not in (life.PENDING, life.CLEARED):
             continue
-        if all_settled(state, fan.site, scope, item):
+        if not needs or all_settled(state, fan.site, scope, item):
             return scope
     return None
 

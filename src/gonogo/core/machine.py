@@ -120,7 +120,7 @@ def _work_off(turn: Turn) -> None:
 def _follow_up_one(turn: Turn) -> None:
     node = turn.news.popleft()
     # What another step's end has sent round again meanwhile may have dropped it.
-    if turn.state.node(node.step, node.scope) is node:
+    if turn.state.nodes[node.step].get(node.scope) is node:
         completion.follow_up(turn, node)
 
 
@@ -128,7 +128,7 @@ def _refill_one(turn: Turn) -> None:
     node = next(iter(turn.refills))
     del turn.refills[node]
     # A fan-out around it may have dropped it meanwhile.
-    if turn.state.node(node.step, node.scope) is node:
+    if turn.state.nodes[node.step].get(node.scope) is node:
         fanout.refill(turn, node)
 
 
