@@ -15,9 +15,10 @@ from msgspec import ValidationError
 from tests.servers import faulty
 from tests.servers.faulty import FaultyServer, Received, Script, answer
 
-from gonogo.gate.policy import Bounds, Policy
+from gonogo.gate.policy import Bounds, Policy, Target, Timers
 from gonogo.provider import Done, Failed, Outcome, Value
 from gonogo.providers.ai import PROVIDER
+from gonogo.providers.ai.config import PARAMS
 from gonogo.testing import ScriptedContext, call_for
 
 Do = Callable[..., Outcome]
@@ -41,9 +42,9 @@ async def counted(*given):
     return await send(*given)
 
 _http.send = counted
-for vendor in ("google", "mistral"):
+for vendor, stream in (("google", False), ("mistral", False), ("google", True), ("mistral", True)):
     with FaultyServer(answer(503, b"{}")) as server:
-        config = {"provider": vendor, "model": "m", "url": server.url, "api_key": "k", "prompt": "hi"}
+        config = {"provider": vendor, "model": "m", "url": server.url, "api_key": "k", "prompt": "hi", "stream": stream}
         connects.clear(), sends.clear()
         one = Policy(bounds=Bounds(attempts_per_target=1, attempts_max=1), breaker=None)
         outcome = anyio.run(PROVIDER.run, call_for(PROVIDER, config), ScriptedContext(policy=one))
@@ -89,6 +90,47 @@ def called(vendor: str, name: str, arguments: Mapping[str, Any]) -> Script:
         return whole(google({"functionCall": {"name": name, "args": dict(arguments)}}))
     function = {"name": name, "arguments": json.dumps(arguments)}
     return whole(mistral("", [{"id": "abcDEF123", "type": "function", "function": function}], "tool_calls"))
+
+
+def chunk(vendor: str, text: str, finish: str | None = None, calls: Any = None) -> bytes:
+    """One event of a stream."""
+    if vendor == "google":
+        parts = [{"text": text}] if text else []
+        parts += [{"functionCall": {"name": name, "args": dict(given)}} for name, given in calls or ()]
+        whole_one = google(*parts)
+        whole_one["candidates"][0]["finishReason"] = finish.upper() if finish else None
+        said_one = whole_one if finish else {**whole_one, "usageMetadata": None}
+    else:
+        told = [
+            {
+                "index": number,
+                "id": f"abcDEF12{number}",
+                "function": {"name": name, "arguments": json.dumps(given)},
+            }
+            for number, (name, given) in enumerate(calls or ())
+        ]
+        delta = {"role": "assistant", "content": text, **({"tool_calls": told} if told else {})}
+        said_one = {
+            "id": "c-1",
+            "object": "chat.completion.chunk",
+            "created": 1_760_000_000,
+            "model": "scripted-1",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+        }
+        if finish:
+            said_one["usage"] = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
+    return b"data: " + json.dumps(said_one).encode() + b"\n\n"
+
+
+def pieces(vendor: str, *texts: str) -> list[bytes]:
+    """A stream in order, without what comes behind its finish reason."""
+    *first, last = texts
+    return [*(chunk(vendor, text) for text in first), chunk(vendor, last, "stop")]
+
+
+def flowing(vendor: str, *texts: str) -> Script:
+    """A stream in order."""
+    return faulty.stream([*pieces(vendor, *texts), *([b"data: [DONE]\n\n"] if vendor == "mistral" else [])])
 
 
 def refusal(vendor: str, status: int, code: str, message: str) -> Script:
@@ -149,6 +191,153 @@ def test_the_text_is_the_output(vendor: str, do: Do) -> None:
     assert found.meta["tokens"] == {"input": 10, "output": 3}
     assert found.meta["cost"] == 16
     assert kinds(found) == ["ok"]
+
+
+HASTE = Policy(
+    bounds=Bounds(attempts_per_target=1, attempts_max=1),
+    timers=Timers(connect_s=0.5, first_token_s=0.5, idle_s=0.3, tail_s=0.3),
+    breaker=None,
+)
+
+
+def test_a_stream_is_the_same_answer(vendor: str, do: Do, context: ScriptedContext) -> None:
+    """Shown as it comes, counted, priced, and named by who answered."""
+    prices = {"scripted-1": {"input": 1_000_000, "output": 2_000_000}}
+    with FaultyServer(flowing(vendor, "not at", " all, ", "\x1b[31mnot a bit of it, no")) as server:
+        found = done(do("ai", at(server, vendor, stream=True, prices=prices)))
+        target, asked = server.requests[0].target, body(server.requests[0])
+    assert found.output == "not at all, \x1b[31mnot a bit of it, no"
+    assert (found.meta["model"], found.meta["tokens"], found.meta["cost"]) == (
+        "scripted-1",
+        {"input": 10, "output": 3},
+        16,
+    )
+    assert found.meta["finish_reason"] == ("STOP" if vendor == "google" else "stop")
+    assert context.shown[0] == "not at"
+    assert "\x1b" not in "".join(context.shown)
+    if vendor == "google":
+        assert target == "/v1beta/models/m:streamGenerateContent?alt=sse"
+    else:
+        assert (target, asked["stream"]) == ("/v1/chat/completions", True)
+
+
+class Releasing(ScriptedContext):
+    """A context in which each line that is shown lets the server go on; without it the server would wait for ever."""
+
+    server: FaultyServer
+
+    def progress(self, text: str) -> None:
+        """Go on."""
+        super().progress(text)
+        self.server.release(100)
+
+
+def test_a_piece_is_shown_before_the_next_one_comes(vendor: str) -> None:
+    """Neither we nor the library hold anything back: the server goes on only when the beginning was seen."""
+    with FaultyServer(faulty.held_stream(pieces(vendor, "one", " two"))) as server:
+        context = Releasing()
+        context.server = server
+        server.release(1)
+        config = at(server, vendor, stream=True)
+        found = done(anyio.run(PROVIDER.run, call_for(PROVIDER, config), context))
+    assert found.output == "one two"
+    assert context.shown[0] == "one"
+
+
+def test_a_streamed_wish_for_a_tool_and_a_streamed_schema(
+    vendor: str, do: Do, context: ScriptedContext
+) -> None:
+    """What comes in pieces is put together."""
+    context.evaluate_with = lambda source, kind, names: Value(names["args"]["at"])
+    look = {"description": "looks", "script": "1", "parameters": {"properties": {"at": {"type": "string"}}}}
+    finish = "stop" if vendor == "google" else "tool_calls"
+    wishes = chunk(vendor, "", finish, [("look", {"at": "it"})])
+    structured = "prompt" if vendor == "google" else "tool"
+    answers = {
+        "google": flowing(vendor, '{"urg', 'ent": tr', "ue}"),
+        "mistral": faulty.stream([chunk(vendor, "", finish, [("final_answer", {"urgent": True})])]),
+    }
+    with FaultyServer(faulty.stream([wishes]), answers[vendor]) as server:
+        config = at(server, vendor, stream=True, tools={"look": look}, structured=structured)
+        found = done(do("ai", config, schema=SCHEMA))
+    assert found.output == {"urgent": True}
+    assert found.meta["tool_calls"][0]["answer"] == "it"
+
+
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [
+        ("never a word", "timeout-first-token"),
+        ("no word more", "timeout-idle"),
+        ("cut off", "truncated-stream"),
+        ("reset", "truncated-stream"),
+        ("ended without a reason", "truncated-stream"),
+        ("an error inside", "overloaded"),
+        ("no JSON alone", "malformed-stream"),
+        ("another shape", "malformed-stream"),
+        ("nothing", "empty-response"),
+        ("one piece", "malformed-stream"),
+        ("a page", "malformed-stream"),
+        ("endless", "malformed-stream"),
+        ("a bomb", "malformed-stream"),
+        ("invalid UTF-8", "malformed-stream"),
+    ],
+)
+def test_F12_a_stream_that_does_not_end_well_is_no_answer(
+    case: str, kind: str, vendor: str, do: Do, context: ScriptedContext
+) -> None:
+    """F12 to F14: each is one attempt of its kind, and one request; the far side is hung up on."""
+    context.policy = HASTE
+    one = chunk(vendor, "one")
+    inside = b'data: {"error": {"code": 503, "status": "UNAVAILABLE", "message": "m"}}\n\n'
+    script = {
+        "never a word": faulty.STALL_AFTER_HEADERS,
+        "no word more": faulty.stream([one], faulty.stall),
+        "cut off": faulty.stream([one, one[:20]], faulty.void),
+        "reset": faulty.stream([one], faulty.reset),
+        "ended without a reason": faulty.stream([one]),
+        "an error inside": faulty.stream([one, inside], faulty.stall),
+        "no JSON alone": faulty.stream([b"data: {oh\n\n"]),
+        "another shape": faulty.stream([one, b'data: {"choices": 7, "candidates": 7}\n\n']),
+        "nothing": faulty.stream([]),
+        "one piece": answer(200, json.dumps(google({"text": "x"})).encode()),
+        "a page": answer(200, b"<html>"),
+        "endless": faulty.stream([one], faulty.endless(faulty.chunked([one])[0])),
+        "a bomb": faulty.gzip_bomb(),
+        "invalid UTF-8": faulty.stream([b"data: \xff\xfe{}\n\n", b"\xff" * 100]),
+    }[case]
+    with FaultyServer(script) as server:
+        outcome = failed(do("ai", at(server, vendor, stream=True, max_response_bytes=50_000)))
+        assert len(server.requests) == 1
+    assert kinds(outcome) == [kind]
+
+
+def test_F12a_an_event_that_is_no_json_is_passed_over(vendor: str, do: Do) -> None:
+    """S10: the rest is the answer, and the step says so."""
+    first, last = pieces(vendor, "one", " two")
+    with FaultyServer(faulty.stream([first, b"data: {oh\n\n", last])) as server:
+        found = done(do("ai", at(server, vendor, stream=True)))
+    assert found.output == "one two"
+    assert "passed over" in found.meta["warnings"][0]
+
+
+def test_LLM_4_a_stream_that_has_said_why_it_ends_is_not_waited_for(
+    vendor: str, do: Do, context: ScriptedContext
+) -> None:
+    """S11: the connection stays open, and the answer is there."""
+    context.policy = HASTE
+    with FaultyServer(faulty.stream(pieces(vendor, "one", " two"), faulty.stall)) as server:
+        assert done(do("ai", at(server, vendor, stream=True))).output == "one two"
+        assert server.until_hung_up()
+
+
+def test_LLM_1_a_broken_stream_is_asked_for_anew(vendor: str, do: Do) -> None:
+    """S08: the whole answer of a new attempt, never half of one; the tokens of both are counted."""
+    broken = faulty.stream([chunk(vendor, "ONE")], faulty.reset)
+    with FaultyServer(broken, flowing(vendor, "one", " two")) as server:
+        found = done(do("ai", at(server, vendor, stream=True)))
+    assert found.output == "one two"
+    assert kinds(found) == ["truncated-stream", "ok"]
 
 
 def test_what_is_asked_is_what_the_step_says(vendor: str, do: Do) -> None:
@@ -243,13 +432,21 @@ def test_a_tool_is_used_and_the_model_told(vendor: str, do: Do, context: Scripte
         (503, "UNAVAILABLE", "busy", "overloaded"),
     ],
 )
+@pytest.mark.parametrize("stream", [False, True])
 def test_a_refusal_is_a_row_of_the_taxonomy(
-    vendor: str, status: int, code: str, message: str, kind: str, do: Do, context: ScriptedContext
+    vendor: str,
+    stream: bool,
+    status: int,
+    code: str,
+    message: str,
+    kind: str,
+    do: Do,
+    context: ScriptedContext,
 ) -> None:
     """D.2, from the bytes; and each is one request (B21, F3)."""
     context.policy = Policy(bounds=Bounds(attempts_per_target=1, attempts_max=1), breaker=None)
     with FaultyServer(refusal(vendor, status, code, f"{message} for {KEY}")) as server:
-        outcome = failed(do("ai", at(server, vendor)))
+        outcome = failed(do("ai", at(server, vendor, stream=stream)))
         assert len(server.requests) == 1
     assert kinds(outcome) == [kind]
     assert KEY not in repr(outcome)
@@ -320,12 +517,56 @@ def test_a_key_of_the_environment_is_not_taken(do: Do, monkeypatch: pytest.Monke
     assert outcome.fault.kind == "ai.auth"
 
 
-def test_params_that_the_vendor_does_not_take_are_refused(vendor: str, do: Do) -> None:
+def test_params_that_a_policy_brings_and_the_vendor_does_not_take_are_refused(
+    vendor: str, do: Do, context: ScriptedContext
+) -> None:
     """Before anything is asked: dropping them would be silent, and some would turn retries on."""
+    context.policy = Policy(targets=(Target("m", params={"max_retries": 5}),))
     with FaultyServer(said(vendor, "hi")) as server:
-        outcome = failed(do("ai", at(server, vendor, params={"max_retries": 5})))
+        outcome = failed(do("ai", at(server, vendor)))
         assert server.requests == []
     assert "max_retries" in outcome.fault.message
+
+
+@pytest.mark.parametrize("vendor_name", ["google", "mistral"])
+def test_params_that_the_vendor_does_not_take_are_refused_when_the_file_is_read(vendor_name: str) -> None:
+    """With all that it takes, and the one that was meant; of another target, too."""
+    keys = {"prompt": "hi", "model": "m", "api_key": "k"}
+    with pytest.raises(
+        ValidationError, match=f"{vendor_name} takes no params 'top_pp'; did you mean top_p"
+    ) as told:
+        PROVIDER.checked({**keys, "provider": vendor_name, "params": {"top_pp": 1}})
+    assert all(name in str(told.value) for name in PARAMS[vendor_name])
+    targets = [{"provider": "openai"}, {"provider": vendor_name, "api_key": "k"}]
+    with pytest.raises(ValidationError, match=r"targets\[1\].*takes no params 'logprobs'"):
+        PROVIDER.checked({**keys, "provider": "openai", "params": {"logprobs": True}, "targets": targets})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_each_param_that_is_taken_is_sent(vendor: str, stream: bool, do: Do) -> None:
+    """The list is what the library does, streamed or not."""
+    values: dict[str, tuple[Any, str]] = {
+        "google_cached_content": ("cachedContents/a", "cachedContents/a"),
+        "google_labels": ({"team": "b"}, "team"),
+        "google_safety_settings": (
+            [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],
+            "HARASSMENT",
+        ),
+        "google_thinking_config": ({"thinking_budget": 7003}, "7003"),
+        "mistral_prompt_cache_key": ("cached", "cached"),
+        "parallel_tool_calls": (True, "parallel_tool_calls"),
+        "service_tier": ("flex", "flex"),
+        "stop_sequences": (["halt"], "halt"),
+        "seed": (7001, "7001"),
+        "top_k": (7002, "7002"),
+    }
+    params = {name: values.get(name, (0.77, name.split("_")[0])) for name in PARAMS[vendor]}
+    given = {name: value for name, (value, _) in params.items()}
+    with FaultyServer(flowing(vendor, "a") if stream else said(vendor, "a")) as server:
+        done(do("ai", at(server, vendor, params=given, stream=stream)))
+        asked = server.requests[0].body.decode()
+    assert [name for name, (_, sign) in params.items() if sign not in asked] == []
+    assert asked.count("0.77") == 3
 
 
 def test_the_libraries_open_nothing_and_ask_once() -> None:
@@ -333,7 +574,7 @@ def test_the_libraries_open_nothing_and_ask_once() -> None:
     ended = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     told = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert told == [[vendor, "ai.overloaded", 1, 1, 1, 1] for vendor in ("google", "mistral")]
+    assert told == [[vendor, "ai.overloaded", 1, 1, 1, 1] for vendor in ("google", "mistral") * 2]
 
 
 def test_without_the_extra_the_fault_says_what_to_install(
@@ -349,17 +590,19 @@ def test_without_the_extra_the_fault_says_what_to_install(
     assert "gonogo[ai]" in outcome.fault.message
 
 
-def test_L7_a_cancelled_question_is_hung_up_on(vendor: str, context: ScriptedContext) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_L7_a_cancelled_question_is_hung_up_on(vendor: str, stream: bool, context: ScriptedContext) -> None:
     """Law 7: through the library, too, and no second request follows."""
 
     async def cancelled(server: FaultyServer) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(PROVIDER.run, call_for(PROVIDER, at(server, vendor)), context)
+            tasks.start_soon(PROVIDER.run, call_for(PROVIDER, at(server, vendor, stream=stream)), context)
             while not server.requests:
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
 
-    with FaultyServer(faulty.STALL_BEFORE_HEADERS) as server:
+    script = faulty.stream([chunk(vendor, "one")], faulty.stall) if stream else faulty.STALL_BEFORE_HEADERS
+    with FaultyServer(script) as server:
         anyio.run(cancelled, server)
         assert server.until_hung_up()
         assert len(server.requests) == 1

@@ -36,6 +36,7 @@ LOOKS_UP = {
     "providers/_addresses.py": {"socket"},
     "providers/_lent.py": {"httpx2"},
     "providers/ai/library.py": {"pydantic_ai"},
+    "providers/ai/library_stream.py": {"pydantic_ai"},
 }
 """Connect to nothing: of `socket` a constant is used alone; a lent client has the one way out as its transport, and the
 vendors' libraries get that client (`test_ai_vendors.py` counts what they open)."""
@@ -107,8 +108,8 @@ def test_a_lent_client_has_no_transport_of_its_own() -> None:
     assert len(made) == 1
     assert (given["transport"], given["trust_env"]) == ("exchange", "False")
     assert used == {
-        "AsyncBaseTransport", "AsyncClient", "NetworkError", "Request", "Response", "Timeout", "URL",
-        "UnsupportedProtocol",
+        "AsyncBaseTransport", "AsyncByteStream", "AsyncClient", "NetworkError", "ReadError", "Request", "Response",
+        "Timeout", "URL", "UnsupportedProtocol",
     }  # fmt: skip
 
 

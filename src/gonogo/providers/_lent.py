@@ -8,9 +8,13 @@ Imported when a call is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
 
+import anyio
 import httpx2
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,6 +26,9 @@ _OURS = frozenset(
 """Headers that the exchange sets itself."""
 _OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection"})
 """Headers of an answer that don't hold for its decoded body."""
+
+
+Take = Callable[[Mapping[str, str], bytes], bytes | None]
 
 
 class Terms(Struct, frozen=True):
@@ -49,16 +56,90 @@ class Exchange(httpx2.AsyncBaseTransport):
             raise httpx2.UnsupportedProtocol("one request is all; the gate decides about another")
         self._asked = True
         outgoing = _outgoing(request, await request.aread(), self.terms)
-        self.outcome = outgoing if isinstance(outgoing, _http.Problem) else await self._sent(outgoing)
-        if isinstance(self.outcome, _http.Problem):
-            raise httpx2.NetworkError(self.outcome.message)
-        headers = {name: value for name, value in self.outcome.headers.items() if name not in _OF_THE_WIRE}
-        return httpx2.Response(
-            self.outcome.status, headers=headers, content=self.outcome.body, request=request
-        )
+        if isinstance(outgoing, _http.Problem):
+            self.outcome = outgoing
+            raise httpx2.NetworkError(outgoing.message)
+        return await self._answered(outgoing, request)
 
-    async def _sent(self, request: _http.Request) -> _http.Response | _http.Problem:
-        return await _http.send(request, self.terms.limits)
+    async def _answered(self, outgoing: _http.Request, request: httpx2.Request) -> httpx2.Response:
+        self.outcome = await _http.send(outgoing, self.terms.limits)
+        return _whole(self.outcome, request)
+
+
+class OpenExchange(Exchange):
+    """The one exchange, whose answer is handed on while it comes; within `tasks`, which end it when they do.
+
+    `take` gets the bytes of a 2xx first, and says what of them the library is to see; None: that was enough.
+    """
+
+    def __init__(self, terms: Terms, tasks: TaskGroup, take: Take) -> None:
+        super().__init__(terms)
+        self._tasks = tasks
+        self._take = take
+        self._headers: Mapping[str, str] | None = None
+        self._reading: MemoryObjectReceiveStream[bytes] | None = None
+
+    async def _answered(self, outgoing: _http.Request, request: httpx2.Request) -> httpx2.Response:
+        # No more can pile up than an answer may be long.
+        pieces, reading = anyio.create_memory_object_stream[bytes](math.inf)
+        self._reading = reading
+        begun = anyio.Event()
+
+        def take(headers: Mapping[str, str], data: bytes) -> bool:
+            self._headers = headers
+            begun.set()
+            seen = self._take(headers, data)
+            try:
+                if seen:
+                    pieces.send_nowait(seen)
+            except anyio.BrokenResourceError:  # the library reads no more
+                return False
+            return seen is not None
+
+        async def run() -> None:
+            with pieces:
+                self.outcome = await _http.send(outgoing, self.terms.limits, take)
+                begun.set()
+
+        self._tasks.start_soon(run)
+        await begun.wait()
+        if self._headers is None:
+            assert self.outcome is not None  # nothing was taken, so it is over
+            return _whole(self.outcome, request)
+        headers = _told(self._headers)
+        return httpx2.Response(200, headers=headers, stream=_Coming(self, reading), request=request)
+
+    async def aclose(self) -> None:
+        """The library is done with it, whatever it has read."""
+        if self._reading is not None:
+            self._reading.close()
+
+
+class _Coming(httpx2.AsyncByteStream):
+    def __init__(self, exchange: OpenExchange, reading: MemoryObjectReceiveStream[bytes]) -> None:
+        self._exchange = exchange
+        self._reading = reading
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._reading:
+            yield piece
+        if isinstance(self._exchange.outcome, _http.Problem):
+            raise httpx2.ReadError(self._exchange.outcome.message)
+
+    async def aclose(self) -> None:
+        self._reading.close()
+
+
+def _whole(outcome: _http.Response | _http.Problem, request: httpx2.Request) -> httpx2.Response:
+    if isinstance(outcome, _http.Problem):
+        raise httpx2.NetworkError(outcome.message)
+    return httpx2.Response(
+        outcome.status, headers=_told(outcome.headers), content=outcome.body, request=request
+    )
+
+
+def _told(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name not in _OF_THE_WIRE}
 
 
 def client(exchange: Exchange) -> httpx2.AsyncClient:

@@ -80,22 +80,26 @@ async def ask_server(way: Way, ask: Ask, attempt: Attempt, wire: Wire, see: See 
 
 
 async def _by_library(way: Way, ask: Ask, limits: _http.Limits, wire: Wire, see: See | None) -> Reply:
-    """Of a vendor with a format of its own. The answer comes in one piece, and is shown so."""
+    """Of a vendor with a format of its own."""
     from gonogo.providers._lent import Exchange, Terms
     from gonogo.providers.ai.library import answered
+    from gonogo.providers.ai.library_stream import Silence, streamed
 
     from_data = wire.from_data and not way.own_url
     terms = Terms(way.url, way.headers, limits, from_data, wire.allow_private, REQUEST_BYTES_MAX)
     try:
-        found = await answered(way, ask, Exchange(terms))
+        if see is None:
+            found: Reply | NoAnswer | _http.Problem | Silence = await answered(way, ask, Exchange(terms))
+        else:
+            found = await streamed(way, ask, terms, wire.timers, see)
     except ValueError as problem:
         raise StepFailed("bad-request", way.hidden(str(problem)), effect="none") from problem
     if isinstance(found, _http.Problem):
         raise _no_exchange(found, way)
+    if isinstance(found, Silence):
+        raise _silence(found.partial, found.partial is not None, way, wire)
     if isinstance(found, NoAnswer):
         raise failed(found, way, wire)
-    if see is not None:
-        see(found.text)
     return found
 
 
@@ -178,12 +182,6 @@ class _Incoming:
             self._hear(self.reader.end(cause))
         return self.found or NoAnswer("empty-response", "the answer holds nothing", "the body")
 
-    @property
-    def silence(self) -> str:
-        """What it means that nothing more has come."""
-        begun = self.reader is not None and self.reader.begun
-        return "timeout-idle" if begun else "timeout-first-token"
-
     def _hear(self, events: Sequence[StreamEvent]) -> None:
         for event in events:
             if isinstance(event, Delta) and event.channel == "text":
@@ -217,7 +215,13 @@ def _silent(incoming: _Incoming, way: Way, wire: Wire) -> Reply | NoAnswer:
     reader = incoming.reader
     if reader is not None and reader.state == "ending":
         return incoming.end("nothing more came")
-    used = wire.usage(reader.partial(), way) if reader is not None else None
-    timers = wire.timers
-    limit_s = timers.idle_s if incoming.silence == "timeout-idle" else timers.first_token_s
-    raise StepFailed(incoming.silence, f"nothing came for {limit_s:g} s", effect="unknown", usage=used)
+    partial = None if reader is None else reader.partial()
+    raise _silence(partial, reader is not None and reader.begun, way, wire)
+
+
+def _silence(partial: Reply | None, begun: bool, way: Way, wire: Wire) -> StepFailed:
+    kind, limit_s = "timeout-first-token", wire.timers.first_token_s
+    if begun:
+        kind, limit_s = "timeout-idle", wire.timers.idle_s
+    used = None if partial is None else wire.usage(partial, way)
+    return StepFailed(kind, f"nothing came for {limit_s:g} s", effect="unknown", usage=used)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
@@ -13,6 +14,22 @@ from gonogo.provider import ConfigProblem
 Vendor = Literal["openai", "anthropic", "google", "mistral", "mock"]
 BY_LIBRARY: frozenset[Vendor | None] = frozenset({"google", "mistral"})
 """Vendors whose own formats are left to a library, which the extra `ai` brings."""
+_PARAMS = frozenset({"frequency_penalty", "presence_penalty", "seed", "stop_sequences", "top_p"})
+PARAMS: Mapping[str, frozenset[str]] = {
+    "google": _PARAMS
+    | {
+        "google_cached_content",
+        "google_labels",
+        "google_safety_settings",
+        "google_thinking_config",
+        "service_tier",
+        "top_k",
+    },
+    "mistral": _PARAMS | {"mistral_prompt_cache_key", "parallel_tool_calls"},
+}
+"""`params` by vendor: what its library sends on, and neither the step says by a key nor leaves the question with. Any
+other it would drop without a word.
+"""
 Word = Annotated[str, Meta(min_length=1, max_length=200)]
 Money = Annotated[float, Meta(ge=0)]
 Warmth = Annotated[float, Meta(ge=0, le=2)]
@@ -199,8 +216,22 @@ def _check_asked(step: Asked, one: Asked, place: str) -> None:
         raise ConfigProblem("structured", f"{place}mistral has no {structured} here; take tool or prompt")
     if vendor in BY_LIBRARY and one.api_key is None and (step.api_key is None or step.provider != vendor):
         raise ConfigProblem("api_key", f"{place}{vendor} needs an api_key: ${{{{ env.NAME }}}}")
+    strange = strange_params(vendor, {**step.params, **one.params})
+    if strange is not None:
+        raise ConfigProblem("params", f"{place}{strange}")
     if one.dialect is not None and vendor != "openai":
         raise ConfigProblem("dialect", f"{place}only provider: openai has dialects")
+
+
+def strange_params(vendor: Vendor, params: Mapping[str, Any]) -> str | None:
+    """What is wrong with the `params` for a vendor that a library speaks to."""
+    known = PARAMS.get(vendor)
+    strange = sorted(set(params) - known) if known is not None else ()
+    if known is None or not strange:
+        return None
+    near = get_close_matches(strange[0], known, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"{vendor} takes no params '{strange[0][:80]}'; {hint}it takes {', '.join(sorted(known))}"
 
 
 def _check_tool_name(name: str) -> None:

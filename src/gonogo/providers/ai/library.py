@@ -33,20 +33,9 @@ from gonogo.models.refusing import body_of
 from gonogo.models.reply import Finish, NoAnswer, Reply, Usage
 from gonogo.providers import _http
 from gonogo.providers._lent import Exchange, client
+from gonogo.providers.ai.config import Vendor, strange_params
 from gonogo.providers.ai.ways import Way
 
-SETTINGS = frozenset(
-    {
-        "top_p",
-        "top_k",
-        "seed",
-        "presence_penalty",
-        "frequency_penalty",
-        "stop_sequences",
-        "parallel_tool_calls",
-    }
-)
-"""Keys that `params` may have here: what the library knows, and neither says already nor leaves the question with."""
 _FINISHES: Mapping[str | None, Finish] = {
     "stop": "stop",
     "length": "length",
@@ -59,16 +48,17 @@ async def answered(way: Way, ask: Ask, exchange: Exchange) -> Reply | NoAnswer |
     """What one exchange gave. Raises ValueError for a question that the library can't put."""
     if not way.api_key:  # the library would take one of the environment
         return NoAnswer("auth", "there is no api_key", "the request")
-    settings = _settings(ask)
+    asked = messages(ask), settings(ask, way.vendor), parameters(ask)
     async with client(exchange) as lent:
         try:
-            response = await _model(way, ask.model, lent).request(_messages(ask), settings, _parameters(ask))
+            response = await model_of(way, ask.model, lent).request(*asked)
         except Exception as problem:  # noqa: BLE001 - whatever a library makes of hostile bytes, it is no answer
-            return _no_answer(exchange, problem)
-    return _refusal(exchange) or _reply(response)
+            return no_answer(exchange, problem)
+    return _refusal(exchange) or reply_of(response)
 
 
-def _model(way: Way, model: str, lent: Any) -> Model[Any]:
+def model_of(way: Way, model: str, lent: Any) -> Model[Any]:
+    """The vendor's, over a client of ours."""
     key = way.api_key
     if way.vendor == "google":
         from pydantic_ai.models.google import GoogleModel
@@ -81,16 +71,19 @@ def _model(way: Way, model: str, lent: Any) -> Model[Any]:
     return MistralModel(model, provider=MistralProvider(api_key=key, base_url=way.url, http_client=lent))
 
 
-def _no_answer(exchange: Exchange, problem: Exception) -> NoAnswer | _http.Problem:
+def no_answer(exchange: Exchange, problem: Exception | None) -> NoAnswer | _http.Problem:
     """What went wrong, from the bytes where there are any; the library's own words may repeat anything."""
     if isinstance(exchange.outcome, _http.Problem):
         return exchange.outcome
     if exchange.outcome is None:
         raise ValueError(f"the library can't ask this: {type(problem).__name__}") from problem
+    return _refusal(exchange) or malformed(problem, exchange.outcome.status)
+
+
+def malformed(problem: Exception | None, status: int) -> NoAnswer:
+    """The library makes nothing of what came; its own words may repeat anything, so they aren't repeated."""
     message = f"the answer isn't what this vendor's are like ({type(problem).__name__})"
-    return _refusal(exchange) or NoAnswer(
-        "malformed-stream", message, "the body", status=exchange.outcome.status
-    )
+    return NoAnswer("malformed-stream", message, "the body", status=status)
 
 
 def _refusal(exchange: Exchange) -> NoAnswer | None:
@@ -101,21 +94,21 @@ def _refusal(exchange: Exchange) -> NoAnswer | None:
     return found if isinstance(found, NoAnswer) else None
 
 
-def _settings(ask: Ask) -> ModelSettings:
-    strange = sorted(set(ask.extra) - SETTINGS)
-    if strange:
-        raise ValueError(
-            f"this vendor takes no params '{strange[0]}'; it takes {', '.join(sorted(SETTINGS))}"
-        )
+def settings(ask: Ask, vendor: Vendor) -> ModelSettings:
+    """What is asked beside the question. Raises ValueError for `params` that would be dropped without a word."""
+    strange = strange_params(vendor, ask.extra)  # a gate's policy may bring some
+    if strange is not None:
+        raise ValueError(strange)
     made: dict[str, Any] = {**ask.extra, "max_retries": 0}
     made |= {} if ask.tokens_max is None else {"max_tokens": ask.tokens_max}
     made |= {} if ask.temperature is None else {"temperature": ask.temperature}
     made |= {"tool_choice": "none"} if ask.tools and ask.tool_choice == "none" else {}
-    settings: ModelSettings = {**made}  # type: ignore[typeddict-item]
-    return settings
+    given: ModelSettings = {**made}  # type: ignore[typeddict-item]
+    return given
 
 
-def _parameters(ask: Ask) -> ModelRequestParameters:
+def parameters(ask: Ask) -> ModelRequestParameters:
+    """The tools, and how a schema is told."""
     tools = [
         ToolDefinition(
             name=tool.name, description=tool.description, parameters_json_schema=_object(tool.parameters)
@@ -142,7 +135,7 @@ def _object(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": {}, **parameters}
 
 
-def _messages(ask: Ask) -> list[ModelMessage]:
+def messages(ask: Ask) -> list[ModelMessage]:
     """Neighbours of one side are one message: these vendors want the sides in turn."""
     names = {call.id: call.name for message in ask.messages for call in message.tool_calls}
     made: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(ask.system)])] if ask.system else []
@@ -175,7 +168,8 @@ def _returned(message: Message, names: Mapping[str, str]) -> ToolReturnPart:
     )
 
 
-def _reply(response: ModelResponse) -> Reply:
+def reply_of(response: ModelResponse) -> Reply:
+    """The library's words in ours."""
     parts, details = response.parts, response.provider_details or {}
     calls = tuple(
         ToolCall(part.tool_call_id, part.tool_name, _arguments(part.args))
