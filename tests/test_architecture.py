@@ -19,7 +19,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "gonogo"
 # room → what it may import besides itself; all may import errors. A room that isn't here may not exist.
 ARROWS: dict[str, tuple[str, ...]] = {
     "errors": (),
-    "engines": ("journal.postgres.address",),
+    "engines": ("journal.postgres.address", "journal.postgres.bell"),
     "expressions": (),
     "core": ("expressions",),
     "gate": ("core.backoff", "core.faults", "core.plan", "expressions", "models.retry_after"),

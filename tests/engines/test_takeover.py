@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 from tests.servers.postgres import Server
 
+from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.engines.dbos import takeover
-from gonogo.engines.dbos.names import place_of
+from gonogo.engines.dbos.names import group_id, run_of, segment_id
 from gonogo.engines.dbos.takeover import Lease
 from gonogo.engines.urls import named
 from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.bell import channel_of
 
 OLD_AT_ONCE_S = -60.0
 
@@ -73,35 +76,91 @@ def test_each_loss_of_a_worker_is_counted(url: str) -> None:
     one.release()
 
 
-class Broken:
-    """An engine's client that can't tell what a worker had."""
+class Heard:
+    """What a watch tells."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[object, ...]] = []
+
+    def lost(self, worker: str) -> None:
+        self.told.append(("lost", worker))
+
+    def aside(self, run_id: str, takeovers: int) -> None:
+        self.told.append(("aside", run_id, takeovers))
+
+
+class Client:
+    """An engine's client that knows what a worker had, or can't tell."""
+
+    def __init__(self, heard: Heard, *workflows: str, broken: bool = False) -> None:
+        self._told = heard.told
+        self._workflows = workflows
+        self._broken = broken
 
     def list_workflows(self, **_: object) -> list[object]:
-        raise ValueError("not now")
+        if self._broken:
+            raise ValueError("not now")
+        return [SimpleNamespace(workflow_id=each, queue_name="q") for each in self._workflows]
+
+    def resume_workflow(self, workflow: str, queue_name: str) -> None:
+        self._told.append(("resumed", workflow))
+
+    def cancel_workflow(self, workflow: str) -> None:
+        self._told.append(("cancelled", workflow))
 
 
-def test_work_that_cannot_be_taken_over_yet_is_left_for_the_next_look(url: str) -> None:
-    """The thread goes on with giving signs of life; without it its own worker would be taken for dead."""
-    gone, one, other = lease(url, "a"), lease(url, "b"), lease(url, "c")
+@pytest.fixture
+def fallen(url: str) -> Iterator[Lease]:
+    """A worker that lives; another, a, is dead."""
+    gone, one = lease(url, "a"), lease(url, "b")
     gone.enlist()
     gone._connection.close()
-    watch = takeover.Watch(one, lambda run_id, call, times: None, lambda: True)
-    while other.dead() != ["a"]:
+    while one.dead() != ["a"]:
         pass  # the server notices in its own time
-    other.leave_to_others("a")
-    watch._take_over_all(Broken())  # type: ignore[arg-type]
-    assert other.dead() == ["a"]
+    one.leave_to_others("a")
+    yield one
     one.release()
+
+
+def test_work_that_cannot_be_taken_over_yet_is_left_for_the_next_look(fallen: Lease, url: str) -> None:
+    """The thread goes on with giving signs of life; without it its own worker would be taken for dead."""
+    heard, other = Heard(), lease(url, "c")
+    watch = takeover.Watch(fallen, heard, lambda: True)
+    watch._take_over_all(Client(heard, broken=True))  # type: ignore[arg-type]
+    assert other.dead() == ["a"]
     other.release()
 
 
+def test_calls_of_a_dead_worker_are_free_before_anybody_is_told_of_them(fallen: Lease) -> None:
+    """Whoever is told first would find them taken, and pass them over for ever."""
+    heard = Heard()
+    takeover.Watch(fallen, heard, lambda: True)._take_over_all(Client(heard, "r/calls-1", "r/segment-1"))  # type: ignore[arg-type]
+    assert heard.told == [("lost", "a"), ("resumed", "r/calls-1"), ("resumed", "r/segment-1")]
+
+
+def test_a_run_that_lost_too_many_workers_is_set_aside_and_its_calls_never_are(fallen: Lease) -> None:
+    """Calls are counted one by one where they are claimed: others came with them."""
+    heard = Heard()
+    for _ in range(TAKEOVERS_MAX):
+        fallen.taken_over("r/calls-1")
+        fallen.taken_over("r/segment-1")
+    takeover.Watch(fallen, heard, lambda: True)._take_over_all(Client(heard, "r/calls-1", "r/segment-1"))  # type: ignore[arg-type]
+    assert heard.told[1:] == [("resumed", "r/calls-1"), ("cancelled", "r/segment-1"), ("aside", "r", 6)]
+
+
+def test_who_takes_over_rings_for_the_queue(fallen: Lease, url: str) -> None:
+    """Else the others would find the work at their next look only."""
+    heard = Heard()
+    with psycopg.connect(url, autocommit=True) as listening:
+        listening.execute(f'listen "{channel_of("q")}"')
+        takeover.Watch(fallen, heard, lambda: True)._take_over_all(Client(heard, "r/calls-1"))  # type: ignore[arg-type]
+        assert [each.payload for each in listening.notifies(timeout=30, stop_after=1)] == ["q"]
+
+
 @pytest.mark.parametrize(
-    ("workflow", "place"),
-    [("r/7", ("r", 7)), ("r/segment-ab", ("r", None)), ("r/" + "9" * 5000, ("r", None)), ("r/\u0663", ("r", None)),
-     ("", ("", None))],
-)  # fmt: skip
-def test_a_workflow_that_somebody_named_otherwise_is_no_call(
-    workflow: str, place: tuple[str, int | None]
-) -> None:
-    """Its id is read from a table that others write."""
-    assert place_of(workflow) == place
+    ("workflow", "run_id"),
+    [(segment_id("r"), "r"), (group_id("r"), None), ("r/7", None), ("r", None), ("", None)],
+)
+def test_only_a_segment_speaks_for_its_run(workflow: str, run_id: str | None) -> None:
+    """A workflow's id is read from a table that others write."""
+    assert run_of(workflow) == run_id

@@ -142,6 +142,41 @@ def test_who_lost_a_claim_leaves_nothing(pool: Pool, other: Pool) -> None:
     assert [event.output for _, event in pool.take("r")] == ["w2"]
 
 
+def test_only_calls_that_no_worker_has_are_claimed_together(pool: Pool, other: Pool) -> None:
+    """A group may be given to several; each call is one worker's."""
+    pool.offer([ticket(call) for call in (1, 2, 3, 4)])
+    pool.claim("r", 2, "w1")
+    pool.leave("r", 4, done(4))
+    claims = other.claim_free("r", [1, 2, 3, 4, 5], "w2")
+    assert [(claim.ticket.command.call, claim.before) for claim in claims] == [(1, 0), (3, 0)]
+    assert pool.claim_free("r", [1, 2, 3], "w1") == []
+
+
+def test_calls_of_a_lost_worker_are_claimed_by_others_who_know_of_it(pool: Pool, other: Pool) -> None:
+    """One that mutates may have been performed; calls of living workers stay theirs."""
+    pool.offer([ticket(1), ticket(2), ticket(3)])
+    pool.claim_free("r", [1, 3], "dead")
+    pool.claim_free("r", [2], "alive")
+    pool.leave("r", 3, done(3))
+    pool.lose("dead")
+    claims = other.claim_free("r", [1, 2, 3], "w2")
+    assert [(claim.ticket.command.call, claim.before) for claim in claims] == [(1, 1)]
+    assert not pool.leave("r", 1, done(), before=0)
+
+
+def test_what_comes_of_several_calls_is_left_together(pool: Pool, other: Pool) -> None:
+    """In this order; what nobody waits for any more is left out."""
+    pool.offer([ticket(call) for call in (1, 2, 3)])
+    other.claim_free("r", [1, 2, 3], "w1")
+    other.claim("r", 2, "w2")
+    assert other.leave_all("r", [(3, done(3), 0), (2, done(2), 0), (1, done(1), 0), (9, done(9), 0)]) == {
+        1,
+        3,
+    }
+    assert [event.call for _, event in pool.take("r")] == [3, 1]
+    assert other.leave_all("r", [(2, done(2), 1)]) == {2}
+
+
 def test_a_call_is_open_until_its_last_answer_is_done(pool: Pool) -> None:
     """Whoever resumes the run must not take it for lost."""
     pool.offer([ticket(), ticket(2)])
@@ -331,6 +366,9 @@ NUMBERS = st.integers(1, 2)
 OPERATIONS = st.one_of(
     st.tuples(st.just("offer"), NUMBERS),
     st.tuples(st.just("claim"), NUMBERS, st.sampled_from(["w1", "w2"])),
+    st.tuples(st.just("claim_free"), st.sampled_from(["w1", "w2"])),
+    st.tuples(st.just("lose"), st.sampled_from(["w1", "w2"])),
+    st.tuples(st.just("leave_all"), st.integers(0, 2)),
     st.tuples(st.just("leave"), NUMBERS, st.booleans(), st.none() | st.integers(0, 2)),
     st.tuples(st.just("withdraw"), NUMBERS, st.booleans()),
     st.tuples(st.just("done"), st.integers(0, 3)),
@@ -345,6 +383,12 @@ def done_to(pool: Pool, operation: tuple[Any, ...]) -> object:
         return pool.offer([ticket(given[0])])
     if kind == "claim":
         return pool.claim("r", *given)
+    if kind == "claim_free":
+        return pool.claim_free("r", [1, 2], *given)
+    if kind == "lose":
+        return pool.lose(*given)
+    if kind == "leave_all":
+        return pool.leave_all("r", [(call, done(call), given[0]) for call in (2, 1)])
     if kind == "leave":
         call, last, before = given
         return pool.leave("r", call, done(call), last, before=before)

@@ -13,7 +13,7 @@ from gonogo.app.options import Options
 from gonogo.app.wiring import plan_in, started_by, surroundings_of
 from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
-from gonogo.engines.base import Errand
+from gonogo.engines.base import TAKEOVERS_MAX, Errand
 from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
 from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
@@ -73,6 +73,18 @@ class Worker:
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
         """Perform a call, unless somebody has."""
         await self._errands.perform(run_id, call, takes_over=takes_over)
+
+    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
+        """Perform those of these calls that no worker has."""
+        await self._errands.perform_free(run_id, calls, ended, tries=TAKEOVERS_MAX + 1)
+
+    async def lost(self, worker: str) -> None:
+        """Let others have what a dead worker had."""
+        self._runs.pool.lose(worker)
+
+    def listen(self, name: str, then: Callable[[], None]) -> Callable[[], None]:
+        """Hear what is rung for in the store."""
+        return self._bells.listen(name, then)
 
     async def wake(self, run_id: str, delay_s: float) -> None:
         """Have somebody go on with a run then."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -32,6 +32,16 @@ class Errand(Struct, frozen=True):
     label: str = ""
 
 
+def together(errands: Sequence[Errand], most: int) -> Iterator[tuple[tuple[str, str], list[int]]]:
+    """Calls of one run and one label, at most so many each time."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for errand in errands:
+        found.setdefault((errand.run_id, errand.label), []).append(errand.call)
+    for key, calls in found.items():
+        for start in range(0, len(calls), most):
+            yield key, calls[start : start + most]
+
+
 class Work(Protocol):
     """What a worker can do. The functions may be called again for the same thing, at any time."""
 
@@ -44,6 +54,20 @@ class Work(Protocol):
 
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
         """Perform a call, unless somebody has, or does; with `takes_over`, whoever had it is gone or stands still."""
+        ...
+
+    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
+        """Perform those of these calls that no worker has, all at once. `ended` is told how many are over, or aren't
+        for this worker, as soon as they are.
+        """
+        ...
+
+    async def lost(self, worker: str) -> None:
+        """This worker is gone for good: the calls it had are for whoever is given them next."""
+        ...
+
+    def listen(self, name: str, then: Callable[[], None]) -> Callable[[], None]:
+        """Have `then` called whenever this name is rung for in the store, until the answer is called."""
         ...
 
     async def wake(self, run_id: str, delay_s: float) -> None:

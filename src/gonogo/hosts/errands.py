@@ -8,13 +8,15 @@ did: a call that mutates is then lost, and the core decides what that means.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallFailed, CallLost, RunStarted
 from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.errors import Bug, JournalError
+from gonogo.hosts.answers import Answers
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.vault import Vault
@@ -26,6 +28,11 @@ from gonogo.provider import ChildResult
 
 VISITS_MAX = 64
 """Runs whose state is kept between calls; the one that was longest without any goes first."""
+
+AGAIN_S = (0.1, 0.5, 2.0, 2.0, 2.0)
+"""Pauses before a call is performed again that couldn't be for a reason that isn't its own; then it is given up."""
+
+log = logging.getLogger("gonogo.worker")
 
 _SHOWN = "restore it from a backup; 'gonogo show {}' tells what is there"
 
@@ -42,6 +49,7 @@ class Errands:
         self._runs = runs
         self._around_of = around_of
         self._visits: dict[str, _Visit] = {}
+        self._answers = Answers(runs.pool)
 
     async def perform(self, run_id: str, call: int, *, takes_over: bool) -> None:
         """Claim a call, perform it and leave what came of it; one that was claimed before only if this `takes_over`.
@@ -49,24 +57,35 @@ class Errands:
         Raises JournalError.
         """
         claim = self._pool.claim(run_id, call, self._worker, again=takes_over)
-        if claim is None:
-            return
-        event = _unperformed(claim)
-        if event is None:
-            event = await self._performed(claim)
-        self._pool.leave(run_id, call, event, before=claim.before)
+        if claim is not None:
+            await self._answer(claim)
+
+    async def perform_free(
+        self, run_id: str, calls: Sequence[int], ended: Callable[[int], None], *, tries: int
+    ) -> None:
+        """Perform those of these calls that no worker has; a call that was claimed `tries` times before is given up.
+        `ended` is told how many are over, or aren't for this worker, as soon as they are.
+
+        Raises JournalError when the pool can't be used.
+        """
+        claims = self._pool.claim_free(run_id, calls, self._worker)
+        ended(len(calls) - len(claims))
+
+        async def perform(claim: Claim) -> None:
+            try:
+                await self._answer_somehow(claim, tries)
+            finally:
+                ended(1)
+
+        for done in await asyncio.gather(*map(perform, claims), return_exceptions=True):
+            if isinstance(done, BaseException):
+                raise done
 
     async def give_up(self, run_id: str, call: int, takeovers: int) -> None:
         """Answer a call that ended every worker that performed it. Raises JournalError."""
         claim = self._pool.claim(run_id, call, self._worker)
-        if claim is None:
-            return
-        command = claim.ticket.command
-        message = f"{takeovers} workers ended while they performed {command.step}"
-        fault = Fault("call.poison", "bug", f"{command.step}/execution_error", message)
-        effect: Effect = "unknown" if command.effects == "mutates" else "none"
-        event = CallFailed(call=call, fault=fault, effect=effect)
-        self._pool.leave(run_id, call, event, before=claim.before)
+        if claim is not None:
+            await self._leave(claim, _poison(claim, takeovers))
 
     def stop(self) -> None:
         """Stop the calls that their runs want stopped."""
@@ -81,6 +100,37 @@ class Errands:
         self._visits.clear()
         for visit in visits:
             await visit.close()
+
+    async def _answer_somehow(self, claim: Claim, tries: int) -> None:
+        """What stops a call here may pass, or be otherwise elsewhere; what never passes ends the call."""
+        if claim.before >= tries and claim.ticket.command.effects != "mutates":
+            await self._leave(claim, _poison(claim, claim.before))
+            return
+        ticket = claim.ticket
+        for pause_s in AGAIN_S:
+            try:
+                await self._answer(claim)
+                return
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the run waits for an answer (law 2)
+                log.warning(
+                    "call %d of run %s can't be performed: %s", ticket.command.call, ticket.run_id, problem
+                )
+            await asyncio.sleep(pause_s)
+            again = self._pool.claim(ticket.run_id, ticket.command.call, self._worker)
+            if again is None:
+                return
+            claim = again
+        await self._leave(claim, _poison(claim, claim.before))
+
+    async def _answer(self, claim: Claim) -> None:
+        event = _unperformed(claim)
+        if event is None:
+            event = await self._performed(claim)
+        await self._leave(claim, event)
+
+    async def _leave(self, claim: Claim, event: AnyEvent) -> None:
+        ticket = claim.ticket
+        await self._answers.leave(ticket.run_id, ticket.command.call, event, claim.before)
 
     async def _performed(self, claim: Claim) -> AnyEvent:
         visit = await self._visit(claim.ticket.run_id)
@@ -194,6 +244,14 @@ def _unperformed(claim: Claim) -> AnyEvent | None:
     if claim.stop:
         return CallFailed(call=command.call, fault=cancellation(command.step, "stopped before it started"))
     return None
+
+
+def _poison(claim: Claim, times: int) -> CallFailed:
+    command = claim.ticket.command
+    message = f"{times} workers ended while they performed {command.step}"
+    fault = Fault("call.poison", "bug", f"{command.step}/execution_error", message)
+    effect: Effect = "unknown" if command.effects == "mutates" else "none"
+    return CallFailed(call=command.call, fault=fault, effect=effect)
 
 
 async def _no_child(

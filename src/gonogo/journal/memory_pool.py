@@ -122,11 +122,24 @@ class MemoryPool(Pool):
         """Perform this call; None when there is nothing to perform."""
         with self._guard:
             entry = self._entries.get((run_id, call))
-            if entry is None or entry.ended or (entry.claims and not again):
+            if entry is None or entry.ended or (entry.worker and not again):
                 return None
             entry.claims += 1
             entry.worker = worker
             return Claim(entry.ticket, entry.claims - 1, entry.stop)
+
+    def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
+        """Perform those that nobody has."""
+        with self._guard:
+            found = (self.claim(run_id, call, worker, again=False) for call in sorted(calls))
+            return [claim for claim in found if claim is not None]
+
+    def lose(self, worker: str) -> None:
+        """Let others claim what this worker has."""
+        with self._guard:
+            for entry in self._entries.values():
+                if entry.worker == worker and not entry.ended:
+                    entry.worker = ""
 
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
@@ -141,6 +154,11 @@ class MemoryPool(Pool):
             self._answers[self._last_id] = run_id, call, _encode(event)
         self._bells.ring(run_id)
         return True
+
+    def leave_all(self, run_id: str, answers: Sequence[tuple[int, AnyEvent, int]]) -> set[int]:
+        """Leave what came of several; which of them somebody waits for."""
+        with self._guard:
+            return {call for call, event, before in answers if self.leave(run_id, call, event, before=before)}
 
     def take(self, run_id: str, after: int = 0) -> list[tuple[int, AnyEvent]]:
         """What was left for a run, by id."""

@@ -87,6 +87,14 @@ class Pool(Protocol):
         """
         ...
 
+    def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
+        """Perform those of these calls that no worker has, by number: nobody claimed them, or who did was lost."""
+        ...
+
+    def lose(self, worker: str) -> None:
+        """This worker is gone for good: whatever it claimed and didn't end is for who claims it next."""
+        ...
+
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
     ) -> bool:
@@ -94,6 +102,12 @@ class Pool(Protocol):
 
         False, and nothing is left: the ticket has ended or is gone, or, when the claim's `before` is given, somebody
         has claimed the call since (-1: at all).
+        """
+        ...
+
+    def leave_all(self, run_id: str, answers: Sequence[tuple[int, AnyEvent, int]]) -> set[int]:
+        """Leave what ends several calls (call, event, the claim's `before`) in this order, all or none durable; which
+        of them were left.
         """
         ...
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,15 +10,17 @@ import sqlalchemy as sa
 from dbos import DBOSClient, EnqueueOptions
 from dbos._serialization import DBOSPortableJSON
 
-from gonogo.engines.base import Errand
+from gonogo.engines.base import Errand, together
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import sqlalchemy_url
 from gonogo.errors import EngineError
 from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.bell import channel_of
 
-_TOGETHER = 100
-"""Errands in one transaction: more would hold locks for long."""
+GROUP_MAX = 50
+"""Calls in one workflow."""
+_RING = sa.text("select pg_notify(:channel, :name)")
 
 
 class DbosEngine:
@@ -52,26 +53,22 @@ class DbosEngine:
 
     def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
         """Put a segment into its queue. Two of one run do no harm: the second finds the run taken or at rest."""
-        options: EnqueueOptions = {
-            "workflow_name": names.SEGMENT,
-            "queue_name": names.SEGMENTS,
-            "workflow_id": f"{run_id}/segment-{secrets.token_hex(6)}",
-            "app_version": names.VERSION,
-            "serialization_type": _JSON,
-        }
+        options = _options(names.SEGMENT, names.SEGMENTS, names.segment_id(run_id))
         if delay_s > 0:
             options["delay_seconds"] = delay_s
-        with self._told("asked"):
-            self._client.enqueue(options, run_id, reopens)
+        with self._told("asked"), self._pool.begin() as transaction:
+            self._client.enqueue_in_transaction(transaction, options, run_id, reopens)
+            if delay_s <= 0:
+                _ring(transaction, names.SEGMENTS)
 
     def perform(self, errands: Sequence[Errand]) -> None:
-        """Put calls into the queues of their labels, many in one transaction."""
-        for start in range(0, len(errands), _TOGETHER):
-            with self._told("asked"), self._pool.begin() as transaction:
-                for errand in errands[start : start + _TOGETHER]:
-                    self._client.enqueue_in_transaction(
-                        transaction, _call_options(errand), errand.run_id, errand.call
-                    )
+        """Put calls into the queues of their labels, those of one run together; one queue at a time is rung for."""
+        with self._told("asked"), self._pool.begin() as transaction:
+            for (run_id, label), calls in together(errands, GROUP_MAX):
+                queue = names.queue_of(label)
+                options = _options(names.CALLS_OF, queue, names.group_id(run_id))
+                self._client.enqueue_in_transaction(transaction, options, run_id, calls, label)
+                _ring(transaction, queue)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -86,11 +83,16 @@ class DbosEngine:
 _JSON: Any = DBOSPortableJSON.name()
 
 
-def _call_options(errand: Errand) -> EnqueueOptions:
+def _options(workflow: str, queue: str, workflow_id: str) -> EnqueueOptions:
     return {
-        "workflow_name": names.CALL,
-        "queue_name": names.queue_of(errand.label),
-        "workflow_id": names.call_id(errand.run_id, errand.call),
+        "workflow_name": workflow,
+        "queue_name": queue,
+        "workflow_id": workflow_id,
         "app_version": names.VERSION,
         "serialization_type": _JSON,
     }
+
+
+def _ring(transaction: sa.Connection, queue: str) -> None:
+    """Heard once the transaction is over, by who is awake; polling is for the rest."""
+    transaction.execute(_RING, {"channel": channel_of(queue), "name": queue})

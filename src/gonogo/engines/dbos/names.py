@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
+
 from gonogo.engines.base import WIRE
 
 VERSION = f"gonogo-{WIRE}"
 """DBOS' application version. Pinned: its default is a hash of source code, and any edit would strand parked runs."""
 SCHEMA = "gonogo_dbos"
 SEGMENT = "gonogo.segment"
-CALL = "gonogo.call"
+CALLS_OF = "gonogo.calls"
 SEGMENTS = "gonogo-segments"
 CALLS = "gonogo-calls"
-_DIGITS_MAX = 18
-"""Of a call's number; the store has 64 bits for it."""
+_SEGMENT_ID = "segment-"
+_GROUP_ID = "calls-"
 
 
 def queue_of(label: str) -> str:
@@ -20,12 +22,17 @@ def queue_of(label: str) -> str:
     return f"{CALLS}-{label}" if label else CALLS
 
 
-def call_id(run_id: str, call: int) -> str:
-    """The workflow of a call. The same for every try to hand it over, so it is one workflow."""
-    return f"{run_id}/{call}"
+def segment_id(run_id: str) -> str:
+    """The workflow of a run's segment: of each try to hand it over, since a run has many."""
+    return f"{run_id}/{_SEGMENT_ID}{secrets.token_hex(6)}"
 
 
-def place_of(workflow_id: str) -> tuple[str, int | None]:
-    """Run and call (None: a segment) of a workflow, whoever named it."""
+def group_id(run_id: str) -> str:
+    """The workflow of some calls of a run: of each try to hand them over, since what is left of a group is another."""
+    return f"{run_id}/{_GROUP_ID}{secrets.token_hex(6)}"
+
+
+def run_of(workflow_id: str) -> str | None:
+    """The run whose segment a workflow is; None for calls, and for what somebody named otherwise."""
     run_id, _, rest = workflow_id.partition("/")
-    return run_id, int(rest) if rest.isascii() and rest.isdigit() and len(rest) <= _DIGITS_MAX else None
+    return run_id if rest.startswith(_SEGMENT_ID) else None

@@ -15,14 +15,15 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
-from dbos import DBOSClient
+from dbos import DBOSClient, WorkflowStatus
 
 from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.engines.dbos import names
 from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.bell import channel_of
 
 PERIOD_S = 0.5
 FROZEN_S = 3.5
@@ -41,7 +42,17 @@ _SETUP_LOCK = 0x676F6E6F676F0001
 
 log = logging.getLogger("gonogo.worker")
 
-Aside = Callable[[str, "int | None", int], None]
+
+class Told(Protocol):
+    """Who hears of what becomes of dead workers."""
+
+    def lost(self, worker: str) -> None:
+        """The calls it had are for others."""
+        ...
+
+    def aside(self, run_id: str, takeovers: int) -> None:
+        """A run that lost so many workers isn't carried any more."""
+        ...
 
 
 def end_at_once() -> None:
@@ -54,6 +65,8 @@ class Lease:
 
     def __init__(self, address: Address, worker: str) -> None:
         self.worker = worker
+        self.others = 0
+        """How many workers there were beside this one at the last look."""
         self._connection = _connected(address)
 
     def acquire(self) -> None:
@@ -80,6 +93,7 @@ class Lease:
             "select id, seen < clock_timestamp() - make_interval(secs => %s) from gonogo_workers where id <> %s",
             (FROZEN_S, self.worker),
         ).fetchall()
+        self.others = len(rows)
         found: list[str] = []
         for worker, is_old in rows:
             if is_old:
@@ -97,6 +111,10 @@ class Lease:
         ).fetchone()
         assert row is not None
         return int(row[0])
+
+    def ring(self, queue: str) -> None:
+        """Have workers look at a queue."""
+        self._connection.execute("select pg_notify(%s, %s)", (channel_of(queue), queue))
 
     def forget(self, worker: str) -> None:
         """Its work is with others now."""
@@ -127,11 +145,11 @@ class Lease:
 class Watch:
     """A thread that renews this worker's lease and takes over from the dead."""
 
-    def __init__(self, lease: Lease, aside: Aside, alive: Callable[[], bool]) -> None:
+    def __init__(self, lease: Lease, told: Told, alive: Callable[[], bool]) -> None:
         """`alive` says whether the worker's own loop still goes round: a worker that hangs isn't renewed."""
         self._lease = lease
         self._client: DBOSClient | None = None
-        self._aside = aside
+        self._told = told
         self._alive = alive
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gonogo-takeover", daemon=True)
@@ -183,24 +201,34 @@ class Watch:
                 self._lease.forget(worker)
 
     def _take_over(self, worker: str, client: DBOSClient) -> None:
-        for status in client.list_workflows(
-            status="PENDING", executor_id=worker, load_input=False, load_output=False
-        ):
+        """Its calls are free for others before these are told of them: they claim none that a living worker has."""
+        self._told.lost(worker)
+        for status in _under_way(client, worker):
             self._lease.renew()  # a worker with much to take over must not look frozen itself
-            times = self._lease.taken_over(status.workflow_id)
-            if times > TAKEOVERS_MAX:
+            run_id = names.run_of(status.workflow_id)
+            times = self._lease.taken_over(status.workflow_id) if run_id is not None else 0
+            if run_id is not None and times > TAKEOVERS_MAX:
                 client.cancel_workflow(status.workflow_id)
-                self._aside(*names.place_of(status.workflow_id), times)
+                self._told.aside(run_id, times)
             else:
-                client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
+                resume(client, self._lease, status)
 
 
-def hand_back(client: DBOSClient, worker: str) -> None:
+def hand_back(client: DBOSClient, lease: Lease) -> None:
     """Put what a worker had at its orderly end back into the queues."""
-    for status in client.list_workflows(
-        status="PENDING", executor_id=worker, load_input=False, load_output=False
-    ):
-        client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
+    for status in _under_way(client, lease.worker):
+        resume(client, lease, status)
+
+
+def resume(client: DBOSClient, lease: Lease, status: WorkflowStatus) -> None:
+    """Put a workflow back into its queue."""
+    client.resume_workflow(status.workflow_id, queue_name=status.queue_name)
+    if status.queue_name is not None:
+        lease.ring(status.queue_name)
+
+
+def _under_way(client: DBOSClient, worker: str) -> list[WorkflowStatus]:
+    return client.list_workflows(status="PENDING", executor_id=worker, load_input=False, load_output=False)
 
 
 def _connected(address: Address) -> psycopg.Connection[Any]:

@@ -16,15 +16,23 @@ from dbos._serialization import DBOSPortableJSON
 
 from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import names
+from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.engine import DbosEngine
-from gonogo.engines.dbos.takeover import Lease, Watch, end_at_once, hand_back
+from gonogo.engines.dbos.groups import Groups, Places
+from gonogo.engines.dbos.takeover import Lease, Told, Watch, end_at_once, hand_back
 from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import named, sqlalchemy_url
 from gonogo.journal.postgres.address import Address
 
-POLL_S = 0.05
-"""How often a queue is looked at."""
+POLL_S = 1.0
+"""How often a queue is looked at when nobody rings: after what rings for nobody, as a delay that is over."""
+POLL_SHARED_S = 0.05
+"""The same for a queue with limits over all workers: when there is room again, nobody is told."""
+AFTER_S = 0.02
+"""So long after a workflow's end DBOS has noted it, and may begin another in its place."""
 _ADVICE = "check the store's address; its user must be allowed to create schemas and tables there"
+TOLD_S = 3.0
+"""Longest for what the thread that takes over waits for; it has a lease to renew."""
 HANGS_S = 20.0
 """A loop that doesn't go round for so long hangs."""
 
@@ -46,7 +54,7 @@ class DbosWorker:
             self._lease = Lease(self.address, self.worker)
             self._lease.acquire()
         self._ticked_s = time.monotonic()
-        DBOS(config=_config(self.address, self.worker))
+        self._dbos = DBOS(config=_config(self.address, self.worker))
 
     @property
     def engine(self) -> DbosEngine:
@@ -56,14 +64,17 @@ class DbosWorker:
     async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         """Take work until told to stop; see `EngineWorker`."""
         loop = asyncio.get_running_loop()
-        _define(work, loop)
         queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
-        DBOS.listen_queues([names.SEGMENTS, *queues])
+        doors = {queue: Door() for queue in (names.SEGMENTS, *queues)}
+        watch = Watch(self._lease, _Told(work, loop), self._is_alive)
+        _define(work, loop, limits, self._groups(work, limits, doors), doors)
+        DBOS.listen_queues(list(doors))
         ticking = loop.create_task(self._tick())
-        watch = Watch(self._lease, _aside(work, loop), self._is_alive)
         watch.start(self._fenced)
         with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
             await asyncio.to_thread(_launch, limits, queues)
+        hang(doors, self._dbos.background_thread_stop_events)
+        deaf = [work.listen(queue, door.ring) for queue, door in doors.items()]
         client = DBOSClient(
             system_database_url=sqlalchemy_url(self.address),
             dbos_system_schema=names.SCHEMA,
@@ -76,12 +87,21 @@ class DbosWorker:
             patience_s = max(1, round(limits.drain_s))
             await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=patience_s)
             await work.leave()
-            await asyncio.to_thread(hand_back, client, self.worker)
+            await work.lost(self.worker)
+            await asyncio.to_thread(hand_back, client, self._lease)
         finally:
+            for listen_no_more in deaf:
+                listen_no_more()
             ticking.cancel()
             watch.stop()
             client.destroy()
         self._lease.release()
+
+    def _groups(self, work: Work, limits: Limits, doors: dict[str, Door]) -> Groups:
+        calls = [door for queue, door in doors.items() if queue != names.SEGMENTS]
+        places = Places(_places(limits), calls)
+        singly = limits.calls_everywhere is not None or limits.rate is not None
+        return Groups(work, self.engine, places, lambda: self._lease.others + 1, singly=singly)
 
     async def _tick(self) -> None:
         while True:
@@ -104,21 +124,44 @@ def _config(address: Address, worker: str) -> Any:
     }
 
 
-def _define(work: Work, loop: asyncio.AbstractEventLoop) -> None:
-    """The two workflows. They run on DBOS' loop and only wait for what is done on the worker's.
-
-    A call's workflow has its own id, so it runs a second time only when its first worker is gone.
-    """
+def _define(
+    work: Work, loop: asyncio.AbstractEventLoop, limits: Limits, groups: Groups, doors: dict[str, Door]
+) -> None:
+    """The two workflows. They run on DBOS' loop and only wait for what is done on the worker's."""
+    segments = _Running(limits.segments, doors[names.SEGMENTS], loop)
+    grouped = {queue: _Running(_places(limits), door, loop) for queue, door in doors.items()}
 
     @DBOS.workflow(name=names.SEGMENT)
     async def segment(run_id: str, reopens: bool) -> None:
-        wake_s = await _on(loop, work.segment(run_id, reopens=reopens))
-        if wake_s is not None:
-            await _on(loop, work.wake(run_id, wake_s))
+        with segments:
+            wake_s = await _on(loop, work.segment(run_id, reopens=reopens))
+            if wake_s is not None:
+                await _on(loop, work.wake(run_id, wake_s))
 
-    @DBOS.workflow(name=names.CALL)
-    async def call(run_id: str, number: int) -> None:
-        await _on(loop, work.call(run_id, number, takes_over=True))
+    @DBOS.workflow(name=names.CALLS_OF)
+    async def calls_of(run_id: str, calls: list[int], label: str) -> None:
+        with grouped[names.queue_of(label)]:
+            await _on(loop, groups.perform(run_id, calls, label))
+
+
+class _Running:
+    """Workflows of one queue under way here. Where there were as many as may be, the end of one makes room for
+    another, which DBOS would find at its next look only.
+    """
+
+    def __init__(self, most: int, door: Door, loop: asyncio.AbstractEventLoop) -> None:
+        self._most = most
+        self._door = door
+        self._loop = loop
+        self._count = 0
+
+    def __enter__(self) -> None:
+        self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        if self._count >= self._most and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.call_later, AFTER_S, self._door.ring)
+        self._count -= 1
 
 
 async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
@@ -133,21 +176,36 @@ def _launch(limits: Limits, queues: list[str]) -> None:
         polling_interval_sec=POLL_S,
         on_conflict="always_update",
     )
-    everywhere = limits.calls_everywhere
     rate = None if limits.rate is None else {"limit": limits.rate[0], "period": limits.rate[1]}
+    shared = limits.calls_everywhere is not None or rate is not None
     for queue in queues:
         DBOS.register_queue(
             queue,
-            worker_concurrency=limits.calls if everywhere is None else min(limits.calls, everywhere),
-            global_concurrency=everywhere,
+            worker_concurrency=_places(limits),
+            global_concurrency=limits.calls_everywhere,
             limiter=rate,  # type: ignore[arg-type]
-            polling_interval_sec=POLL_S,
+            polling_interval_sec=POLL_SHARED_S if shared else POLL_S,
             on_conflict="always_update",
         )
 
 
-def _aside(work: Work, loop: asyncio.AbstractEventLoop) -> Any:
-    def aside(run_id: str, call: int | None, takeovers: int) -> None:
-        asyncio.run_coroutine_threadsafe(work.aside(run_id, call, takeovers), loop).result(timeout=30.0)
+def _places(limits: Limits) -> int:
+    everywhere = limits.calls_everywhere
+    return limits.calls if everywhere is None else min(limits.calls, everywhere)
 
-    return aside
+
+class _Told(Told):
+    """What the thread that takes over tells, done in the worker's loop."""
+
+    def __init__(self, work: Work, loop: asyncio.AbstractEventLoop) -> None:
+        self._work = work
+        self._loop = loop
+
+    def lost(self, worker: str) -> None:
+        self._do(self._work.lost(worker))
+
+    def aside(self, run_id: str, takeovers: int) -> None:
+        self._do(self._work.aside(run_id, None, takeovers))
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=TOLD_S)

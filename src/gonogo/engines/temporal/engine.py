@@ -15,7 +15,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from gonogo.engines.base import WIRE, Errand
+from gonogo.engines.base import WIRE, Errand, together
 from gonogo.engines.temporal.flows import CALLS, SEGMENT
 from gonogo.errors import EngineError
 
@@ -77,9 +77,8 @@ class TemporalEngine:
             self._loop.close()
 
     async def _all_started(self, errands: Sequence[Errand]) -> None:
-        for (run_id, label), calls in _together(errands).items():
-            for start in range(0, len(calls), TOGETHER_MAX):
-                await self._started(run_id, label, calls[start : start + TOGETHER_MAX])
+        for (run_id, label), calls in together(errands, TOGETHER_MAX):
+            await self._started(run_id, label, calls)
 
     async def _started(self, run_id: str, label: str, calls: list[int]) -> None:
         """The same calls handed over again are the same workflow; others may hold a call again, which does no harm:
@@ -112,13 +111,6 @@ class TemporalEngine:
             f"the Temporal server at {self._address} can't be used: {reason}",
             advice="check the address (--url host:port), and that the server runs",
         )
-
-
-def _together(errands: Sequence[Errand]) -> dict[tuple[str, str], list[int]]:
-    found: dict[tuple[str, str], list[int]] = {}
-    for errand in errands:
-        found.setdefault((errand.run_id, errand.label), []).append(errand.call)
-    return found
 
 
 def queue_of_segments(queue: str) -> str:

@@ -34,28 +34,41 @@ _OFFER = """
 """
 _RING = "select pg_notify(channel, name) from unnest(%(channels)s::text[], %(names)s::text[]) as rung (channel, name)"
 _CLAIM = """
-    update gonogo_tickets
+    with found as (
+        select call from gonogo_tickets
+        where run_id = %(run)s and call = any(%(calls)s) and not ended
+            and (%(again)s or worker is null or claimed = %(token)b)
+        order by call for update{mode}
+    )
+    update gonogo_tickets as ticket
     set claims = claims + (claimed is distinct from %(token)b)::int, claimed = %(token)b, worker = %(worker)s
-    where run_id = %(run)s and call = %(call)s and not ended
-        and (%(again)s or claims = 0 or claimed = %(token)b)
-    returning seq, command, label, claims - 1, stop
+    from found where ticket.run_id = %(run)s and ticket.call = found.call
+    returning ticket.call, seq, command, label, claims - 1, stop
 """
+_CLAIM_ONE = _CLAIM.format(mode="")
+_CLAIM_FREE = _CLAIM.format(mode=" skip locked")
+_LOSE = "update gonogo_tickets set worker = null where worker = %s and not ended"
 _LEAVE = """
-    with ticket as (
-        update gonogo_tickets set ended = %(last)s, left_by = %(token)b
-        where run_id = %(run)s and call = %(call)s and not ended and left_by is distinct from %(token)b
-            and (%(claims)s::int is null or claims = %(claims)s)
-        returning run_id
+    with given as (
+        select * from unnest(%(calls)s::bigint[], %(events)b::bytea[], %(claims)s::int[])
+            with ordinality as given (call, event, claims, place)
+    ), ticket as (
+        update gonogo_tickets as ticket set ended = %(last)s, left_by = %(token)b from given
+        where ticket.run_id = %(run)s and ticket.call = given.call and not ticket.ended
+            and ticket.left_by is distinct from %(token)b
+            and (given.claims is null or ticket.claims = given.claims)
+        returning ticket.call, given.event, given.place
     ), turn as (
-        insert into gonogo_pools (run_id) select run_id from ticket
+        insert into gonogo_pools (run_id) select %(run)s where exists (select from ticket)
         on conflict (run_id) do update set run_id = excluded.run_id
         returning run_id
     )
-    insert into gonogo_answers (run_id, call, event) select turn.run_id, %(call)s, %(event)b from turn
-    returning pg_notify(%(channel)s, run_id)
+    insert into gonogo_answers (run_id, call, event)
+    select turn.run_id, ticket.call, ticket.event from turn, ticket order by ticket.place
+    returning call, pg_notify(%(channel)s, run_id)
 """
 _IS_LEFT = (
-    "select true from gonogo_tickets where run_id = %(run)s and call = %(call)s and left_by = %(token)b"
+    "select call from gonogo_tickets where run_id = %(run)s and call = any(%(calls)s) and left_by = %(token)b"
 )
 _TAKE = "select id, event from gonogo_answers where run_id = %s and id > %s order by id"
 _DONE = """
@@ -111,32 +124,26 @@ class PostgresPool(Pool):
 
     def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
         """Perform this call; None when there is nothing to perform. Raises JournalError."""
-        token = secrets.token_bytes(12)
-        given = {"run": run_id, "call": call, "worker": worker, "token": token, "again": again}
-        row = self._link.do(
-            f"claim a call of run {run_id}",
-            lambda connection: connection.execute(_CLAIM, given, binary=True).fetchone(),
-        )
-        if row is None:
-            return None
-        seq, command, label, before, stop = row
-        offered = self._read(_command, command, f"call {call} of run {run_id}")
-        return Claim(Ticket(run_id, offered, seq, label), before, stop)
+        found = self._claimed(_CLAIM_ONE, run_id, [call], worker, again=again)
+        return found[0] if found else None
+
+    def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
+        """Perform those that nobody has. Raises JournalError."""
+        return self._claimed(_CLAIM_FREE, run_id, list(calls), worker, again=False)
+
+    def lose(self, worker: str) -> None:
+        """Let others claim what this worker has. Raises JournalError."""
+        self._link.do("give calls of a worker free", lambda connection: connection.execute(_LOSE, [worker]))
 
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
     ) -> bool:
         """Leave what came of a call; False when nobody waits for it any more. Raises JournalError."""
-        given = {
-            "run": run_id,
-            "call": call,
-            "event": _encode(event),
-            "last": last,
-            "claims": None if before is None else before + 1,
-            "token": secrets.token_bytes(12),
-            "channel": channel_of(run_id),
-        }
-        return self._link.do(f"answer a call of run {run_id}", lambda connection: _is_left(connection, given))
+        return call in self._left(run_id, [(call, event, before)], last=last)
+
+    def leave_all(self, run_id: str, answers: Sequence[tuple[int, AnyEvent, int]]) -> set[int]:
+        """Leave what came of several; which of them somebody waits for. Raises JournalError."""
+        return self._left(run_id, answers, last=True)
 
     def take(self, run_id: str, after: int = 0) -> list[tuple[int, AnyEvent]]:
         """What was left for a run, by id. Raises JournalError."""
@@ -158,13 +165,11 @@ class PostgresPool(Pool):
 
     def withdraw(self, run_id: str, call: int, instead: AnyEvent | None = None) -> bool:
         """Take a call back, or ask it to stop. Raises JournalError."""
-        given: dict[str, Any] = {"run": run_id, "call": call}
-        if instead is not None:
-            given |= {"event": _encode(instead), "last": True, "claims": 0, "channel": channel_of(run_id),
-                      "token": secrets.token_bytes(12)}  # fmt: skip
+        given = {"run": run_id, "call": call}
+        answer = None if instead is None else _answers(run_id, [(call, instead, -1)], last=True)
         return self._link.do(
             f"take back a call of run {run_id}",
-            lambda connection: _is_withdrawn(connection, given, answered=instead is not None),
+            lambda connection: _is_withdrawn(connection, given, answer),
         )
 
     def to_stop(self, worker: str) -> set[tuple[str, int]]:
@@ -202,6 +207,30 @@ class PostgresPool(Pool):
         """Let go of the connection; what is done next makes a new one."""
         self._link.drop()
 
+    def _claimed(self, query: str, run_id: str, calls: list[int], worker: str, *, again: bool) -> list[Claim]:
+        token = secrets.token_bytes(12)
+        given = {"run": run_id, "calls": calls, "worker": worker, "token": token, "again": again}
+        rows = self._link.do(
+            f"claim a call of run {run_id}",
+            lambda connection: connection.execute(query, given, binary=True).fetchall(),
+        )
+        return [
+            Claim(
+                Ticket(run_id, self._read(_command, command, f"call {call} of run {run_id}"), seq, label),
+                before,
+                stop,
+            )
+            for call, seq, command, label, before, stop in sorted(rows)
+        ]
+
+    def _left(
+        self, run_id: str, answers: Sequence[tuple[int, AnyEvent, int | None]], *, last: bool
+    ) -> set[int]:
+        given = _answers(run_id, answers, last=last)
+        return self._link.do(
+            f"answer a call of run {run_id}", lambda connection: _are_left(connection, given)
+        )
+
     def _read(self, decode: Callable[[bytes], T], data: bytes, what: str) -> T:
         try:
             return decode(data)
@@ -212,21 +241,37 @@ class PostgresPool(Pool):
             ) from error
 
 
-def _is_left(connection: Connection, given: dict[str, Any]) -> bool:
-    if connection.execute(_LEAVE, given).rowcount == 1:
-        return True
-    return connection.execute(_IS_LEFT, given).fetchone() is not None
+def _answers(
+    run_id: str, answers: Sequence[tuple[int, AnyEvent, int | None]], *, last: bool
+) -> dict[str, Any]:
+    return {
+        "run": run_id,
+        "calls": [call for call, _, _ in answers],
+        "events": [_encode(event) for _, event, _ in answers],
+        "claims": [None if before is None else before + 1 for _, _, before in answers],
+        "last": last,
+        "token": secrets.token_bytes(12),
+        "channel": channel_of(run_id),
+    }
 
 
-def _is_withdrawn(connection: Connection, given: dict[str, Any], *, answered: bool) -> bool:
+def _are_left(connection: Connection, given: dict[str, Any]) -> set[int]:
+    """Which calls are answered by this, or were by an earlier try whose own answer was lost."""
+    left = {call for call, _ in connection.execute(_LEAVE, given).fetchall()}
+    if len(left) < len(given["calls"]):
+        left |= {call for (call,) in connection.execute(_IS_LEFT, given).fetchall()}
+    return left
+
+
+def _is_withdrawn(connection: Connection, given: dict[str, Any], instead: dict[str, Any] | None) -> bool:
     """A claim in between leaves the ticket as it is: then it is under way."""
-    if answered and _is_left(connection, given):
+    if instead is not None and _are_left(connection, instead):
         return True
     with connection.transaction():
-        if not answered and connection.execute(_DROP, given).rowcount == 1:
+        if instead is None and connection.execute(_DROP, given).rowcount == 1:
             return True
         row = connection.execute(_STOP, given).fetchone()
-        if row is not None:
+        if row is not None and row[0] is not None:
             _ring(connection, {str(row[0])})
     return False
 

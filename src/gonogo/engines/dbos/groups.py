@@ -1,0 +1,105 @@
+"""Calls that came together, performed by as many workers as have places for them.
+
+One workflow brings several calls of a run. A worker keeps its fair share of them, begins with what it has places for,
+and hands the rest back to the queue as another workflow: others take that, or itself once it has places again. A call
+that it has claimed stays in its own workflow until it has ended, so it is found if the worker dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from gonogo.engines.base import Engine, Errand, Work
+from gonogo.engines.dbos.doors import Door
+from gonogo.errors import EngineError
+
+LINGER_S = 0.05
+"""So long a call waits here for a place that another worker may have free. Short calls have made room by then."""
+SHARE_MIN = 4
+"""To hand on fewer calls costs more than it gains."""
+
+log = logging.getLogger("gonogo.worker")
+
+
+class Places:
+    """How many calls may still begin here. While there are none, the doors of their queues are shut."""
+
+    def __init__(self, places: int, doors: Sequence[Door]) -> None:
+        self._free = places
+        self._doors = doors
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def take(self, most: int) -> int:
+        """As many as there are."""
+        taken = min(most, self._free)
+        self._free -= taken
+        if not self._free:
+            for door in self._doors:
+                door.shut()
+        return taken
+
+    def give(self, places: int) -> None:
+        """These are free again."""
+        self._free += places
+        if self._free:
+            for door in self._doors:
+                door.open()
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                each.cancel()
+
+    async def freed(self, within_s: float) -> bool:
+        """Wait for some; whether there may be any."""
+        waits = asyncio.get_running_loop().create_future()
+        self._waiting.append(waits)
+        await asyncio.wait([waits], timeout=within_s)
+        return waits.cancelled()
+
+
+class Groups:
+    """What a worker does with groups of calls. Within its event loop.
+
+    `workers` says how many share the queue. With `singly`, a workflow stands for one call: its queue counts them.
+    """
+
+    def __init__(
+        self, work: Work, engine: Engine, places: Places, workers: Callable[[], int], *, singly: bool
+    ) -> None:
+        self._work = work
+        self._engine = engine
+        self._places = places
+        self._workers = workers
+        self._singly = singly
+
+    async def perform(self, run_id: str, calls: Sequence[int], label: str) -> None:
+        """Until each call has ended, is another worker's, or is in the queue again."""
+        share = self._share(len(calls))
+        kept = [*calls[:share], *await self._left_over(run_id, calls[share:], label)]
+        begun: list[asyncio.Task[None]] = []
+        while kept:
+            places = self._places.take(1 if self._singly else len(kept))
+            if places:
+                now, kept = kept[:places], kept[places:]
+                begun.append(asyncio.create_task(self._work.calls(run_id, now, self._places.give)))
+            elif not await self._places.freed(LINGER_S):
+                kept = await self._left_over(run_id, kept, label)
+        for done in await asyncio.gather(*begun, return_exceptions=True):
+            if isinstance(done, BaseException):
+                raise done
+
+    def _share(self, calls: int) -> int:
+        return 1 if self._singly else max(SHARE_MIN, -(-calls // self._workers()))
+
+    async def _left_over(self, run_id: str, calls: Sequence[int], label: str) -> list[int]:
+        """Hand calls back; those that can't be handed back."""
+        if not calls:
+            return []
+        errands = [Errand(run_id, call, label) for call in calls]
+        try:
+            await asyncio.to_thread(self._engine.perform, errands)
+        except EngineError as problem:
+            log.warning("%d calls can't be left to others: %s", len(calls), problem.message)
+            return list(calls)
+        return []
