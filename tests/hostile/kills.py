@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from gonogo import app
 from gonogo.core import decisions as d
 from gonogo.core import events as e
 from gonogo.core.scope import index_of
+from gonogo.journal.records import Record
 from gonogo.journal.view import Waiting
 
 KILLS_A_RUN = 8
@@ -36,6 +38,12 @@ LIVES_MAX = 30
 ENDS_WITHIN_S = 60.0
 TIME_S = (0.1, 1.2)
 TORN = 0.3
+
+
+def _records(home: Path, run_id: str) -> Iterable[Record]:
+    """A child that was killed before its first line has none, and nothing was done in it."""
+    journal = home / ".gonogo/runs" / run_id / "journal.jsonl"
+    return app.open_run(run_id, _runs_options(home)) if b"\n" in journal.read_bytes() else ()
 
 
 @dataclass
@@ -188,7 +196,7 @@ class Case:
         known: set[str] = set()
         for run_id in app.run_ids(_runs_options(home)) if _run_id(home) else ():
             over: set[tuple[str, str]] = set()
-            for record in app.open_run(run_id, _runs_options(home)):
+            for record in _records(home, run_id):
                 for decision in record.decisions:
                     if isinstance(decision, d.Started):
                         known.add(decision.step)
@@ -225,9 +233,7 @@ class Case:
         """A call that has ended is paid for once: beyond the undisturbed run's there is at most one a lost call."""
         lost = 0
         for run_id in app.run_ids(_runs_options(killed)):
-            lost += sum(
-                isinstance(record.event, e.CallLost) for record in app.open_run(run_id, _runs_options(killed))
-            )
+            lost += sum(isinstance(record.event, e.CallLost) for record in _records(killed, run_id))
         asked = {home.name: self._asked(home) for home in (whole, killed)}
         if asked["killed"] > asked["whole"] + lost:
             self.wrong.append(
