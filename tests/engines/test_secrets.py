@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+
+import psycopg
 import pytest
-from tests.engines.world import HEAD
+from tests.engines.world import HEAD, World
 
 from gonogo import app
 from gonogo.app.engines import Carrier, submit_run
@@ -28,3 +32,29 @@ def test_what_the_environment_says_is_no_secret_is_given(monkeypatch: pytest.Mon
     monkeypatch.setenv("GONOGO_ALLOW_ENV", "MY_TOKEN")
     with pytest.raises(EngineError):
         submit_run(PLAN, Start(), NOBODY_THERE, Carrier("dbos"))
+
+
+def test_a_secret_that_one_worker_was_given_gets_to_another(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its step and the one that needs it are called by workers elsewhere; the database holds it encrypted alone."""
+    monkeypatch.setenv("GONOGO_SEAL_KEY", base64.b64encode(b"k" * 32).decode())
+    (here.folder / "login").write_text('{"token": "tok-en-nobody-knows"}')
+    for _ in range(2):
+        here.worker()
+    run_id = here.submit("""
+steps:
+  login: {type: command, exec: cat login, secret_outputs: [token], timeout: 90}
+  uses:
+    type: command
+    depends_on: login
+    timeout: 90
+    exec: printf %s {{ outputs.login.token | shell_escape }} | sha256sum
+""")
+    state = here.ended(run_id)
+    digest = hashlib.sha256(b"tok-en-nobody-knows").hexdigest()
+    assert str(state.nodes["uses"][""].output).startswith(digest)
+    with psycopg.connect(here.store) as connection:
+        told = repr(connection.execute("select line from gonogo_records").fetchall())
+        told += repr(connection.execute("select sealed from gonogo_seals").fetchall())
+    assert "tok-en" not in told + repr(here.said)

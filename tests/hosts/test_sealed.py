@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from gonogo import app
@@ -18,6 +20,7 @@ from gonogo.errors import UsageError
 from gonogo.hosts.base import LogLine, RunResult
 from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.memory import MemoryRuns
+from gonogo.journal.postgres.runs import PostgresRuns
 
 TOKEN = "it's a tok-en no-body knows"
 HEAD = 'version: "1.0"\nmax_parallelism: 1\n'
@@ -358,21 +361,24 @@ def test_a_crash_at_any_record_loses_no_secret(tmp_path: Path, monkeypatch: pyte
         assert b"tok-en" not in written(), last
 
 
-@pytest.fixture
-def parked() -> Callable[[], RunResult]:
-    """A run that gave a secret and waits for a person before it uses it."""
-    first = run(
-        HEAD
-        + "steps:"
-        + LOGIN
-        + """
+ASKS_FIRST = (
+    HEAD
+    + "steps:"
+    + LOGIN
+    + """
   asks: {type: human-input, prompt: "go on?", depends_on: login}
   uses:
     type: command
     depends_on: asks
     exec: printf %s {{ outputs.login.token | shell_escape }} | sha256sum
 """
-    )
+)
+
+
+@pytest.fixture
+def parked() -> Callable[[], RunResult]:
+    """A run that gave a secret and waits for a person before it uses it."""
+    first = run(ASKS_FIRST)
     assert first.waiting == ("asks",)
     JsonlRuns(".gonogo/runs").inbox("r").put(AnswerGiven(step="asks", text="yes"))
     return lambda: app.resume_run("r")
@@ -452,3 +458,76 @@ def test_a_copy_of_a_run_has_no_secrets(tmp_path: Path) -> None:
             [sys.executable, "-m", "gonogo", *verb], capture_output=True, text=True, check=False
         )
         assert "tok-en" not in told.stdout + told.stderr
+
+
+# --- in Postgres
+
+
+KEY = base64.b64encode(b"k" * 32).decode()
+
+
+@pytest.fixture
+def store(database: str, monkeypatch: pytest.MonkeyPatch) -> app.Options:
+    """An empty database, and a key in the environment."""
+    monkeypatch.setenv("GONOGO_SEAL_KEY", KEY)
+    return app.Options(runs=database)
+
+
+def rows(store: app.Options) -> str:
+    """All that stands in the database."""
+    with psycopg.connect(str(store.runs)) as connection:
+        query = "select tablename from pg_tables where schemaname = current_schema()"
+        tables = [name for (name,) in connection.execute(query)]
+        found = [row for name in tables for row in connection.execute(f"select * from {name}")]
+    return repr([bytes(part) if isinstance(part, memoryview) else part for row in found for part in row])
+
+
+def test_in_postgres_a_crash_at_any_record_loses_no_secret_and_shows_none(store: app.Options) -> None:
+    """Whichever worker goes on has the key, and the database has not."""
+    app.start_run(app.loads(USES), app.Start(run_id="whole"), store)
+    count = len(app.open_run("whole", store))
+    Path("gonogo.yaml").write_text(USES)
+    crashing = CRASHING.replace('"r"', "sys.argv[2]").replace(
+        "app.Options(", "app.Options(runs=sys.argv[3], "
+    )
+    for last in range(count):
+        arguments = [sys.executable, "-c", crashing, str(last), f"r{last}", str(store.runs)]
+        assert subprocess.run(arguments, check=False, timeout=60).returncode == 9
+        result = app.resume_run(f"r{last}", store)
+        assert result.output("uses") == hashed(f"Bearer {TOKEN}|{TOKEN}"), last
+    told = rows(store)
+    assert "[secret login.token " in told
+    assert "tok-en" not in told
+    assert base64.b64encode(TOKEN.encode()).decode()[:12] not in told
+    assert KEY not in told
+
+
+def test_without_a_key_a_step_that_would_seal_is_not_called(
+    store: app.Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what to do; what it would have done outside isn't done."""
+    monkeypatch.delenv("GONOGO_SEAL_KEY")
+    text = HEAD + "steps: {login: {type: command, exec: touch done, secret_outputs: [token]}}"
+    result = app.start_run(app.loads(text), options=store)
+    assert result.verdict == "NO-GO"
+    assert result.fault is not None
+    assert result.fault.kind == "secret.unkept"
+    assert "GONOGO_SEAL_KEY isn't set" in result.fault.message
+    assert not Path("done").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "why"), [(base64.b64encode(b"z" * 32).decode(), "isn't the key"), ("", "isn't set")]
+)
+def test_with_another_key_or_none_the_run_waits_for_a_person(
+    store: app.Options, monkeypatch: pytest.MonkeyPatch, key: str, why: str
+) -> None:
+    """And goes on once it has the right one."""
+    app.start_run(app.loads(ASKS_FIRST), app.Start(run_id="r"), store)
+    PostgresRuns(str(store.runs)).inbox("r").put(AnswerGiven(step="asks", text="yes"))
+    monkeypatch.setenv("GONOGO_SEAL_KEY", key)
+    result = app.resume_run("r", store)
+    assert (result.verdict, result.waiting) == ("HOLD", ("uses",))
+    assert f"GONOGO_SEAL_KEY {why}" in str(result.state.nodes["uses"][""].hold)
+    monkeypatch.setenv("GONOGO_SEAL_KEY", KEY)
+    assert app.resume_run("r", store).output("uses") == hashed(TOKEN)

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from gonogo.config.nodes import Entry, Node, Path, Source, key_at, place_of, walk
+from gonogo.core.secrecy import may_have_form, with_form_masked
 from gonogo.errors import ConfigError, Place, Problem
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
@@ -42,6 +43,10 @@ def nearest(word: str, words: Any) -> str | None:
     folded = {str(known).lower().replace("-", "_"): str(known) for known in words}
     found = get_close_matches(word.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
     return folded[found[0]] if found else None
+
+
+HIDE_LINE = frozenset({"secret.literal", "key.secret"})
+"""Problems about a text that nobody should see."""
 
 
 class Collector:
@@ -93,7 +98,7 @@ class Collector:
         """A problem at a place within a text."""
         if self.only_counted():
             return
-        line = source.line(place.line)
+        line = None if code in HIDE_LINE else _shown_line(source.line(place.line))
         self.found.append(Problem(code, message, dotted(path), place, line, suggestion, severity))
 
     def error(self, code: str, message: str, path: Path, suggestion: str | None = None) -> None:
@@ -152,3 +157,8 @@ class Collector:
         """Raise ConfigError with everything found if any of it is an error."""
         if self.failed:
             raise ConfigError(self.sorted())
+
+
+def _shown_line(line: str | None) -> str | None:
+    """A line of the file for the reader of a problem, who may be the reader of a log."""
+    return with_form_masked(line, lambda found: "***") if line and may_have_form(line) else line

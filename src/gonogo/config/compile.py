@@ -20,6 +20,7 @@ from gonogo.config.expressions import CompileExpressions, Expressions, Use
 from gonogo.config.holding import check_holds
 from gonogo.config.idle import check_idle
 from gonogo.config.json_schemas import schema_problem
+from gonogo.config.literals import check_literals
 from gonogo.config.nodes import Mapping, find, plain
 from gonogo.config.reliability import Policies
 from gonogo.config.schema import top
@@ -64,6 +65,7 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     if document.memory is not None and document.memory != top.Memory():
         advice = "memory lives as long as its run; let a step read and write a file"
         not_yet("memory", ("memory",), advice, notes)
+    check_literals(root, notes)
     drafts = read_drafts(steps_node, setting.providers, notes)
     expressions = Expressions(notes)
     names = frozenset(steps_node.entries)

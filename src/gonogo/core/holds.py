@@ -21,9 +21,11 @@ SEALED_WORDS = ("again", "failed")
 """What a person may say of a call that wasn't made for want of a secret."""
 
 
-def ends_by_itself(hold: d.Held) -> bool:
-    """True when whoever goes on with the run looks again whether there is still something to wait for."""
-    return not reminders.OWN.isdisjoint(hold.details)
+def is_asked_anew(hold: d.Held, reopens: bool) -> bool:
+    """Whether a resume looks again at what a step waits for: a run of its own, always; a secret that couldn't be read,
+    unless the resume is there to bring an answer.
+    """
+    return "child" in hold.details or (reopens and SEALED in hold.details)
 
 
 def hold(turn: Turn, node: Node, event: CallParked) -> None:

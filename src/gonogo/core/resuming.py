@@ -30,7 +30,7 @@ def resume(turn: Turn, *, reopens: bool) -> None:
     turn.asks.extend(ask for ask in state.lost_asks if _still_asks(state, ask))
     turn.send_asks()
     for node in list(state.all_nodes()):
-        _look_again(turn, node)
+        _look_again(turn, node, reopens=reopens)
     turn.sweep = True
 
 
@@ -116,10 +116,10 @@ def _forget_derived(state: State) -> None:
             node.fan.queue.clear()
 
 
-def _look_again(turn: Turn, node: Node) -> None:
+def _look_again(turn: Turn, node: Node, *, reopens: bool) -> None:
     if node.fan is not None and node.status == life.EXPANDING:
         turn.expanded.append(node)
-    elif node.status == life.HOLDING and node.hold is not None and holds.ends_by_itself(node.hold):
+    elif node.status == life.HOLDING and node.hold is not None and holds.is_asked_anew(node.hold, reopens):
         holds.repeat(turn, node)
     elif node.status == life.PAUSED and node.call is None:
         attempts.queue(turn.state, node)

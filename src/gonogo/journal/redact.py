@@ -23,55 +23,26 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Literal, get_origin
 from urllib.parse import quote, quote_plus
 
 import msgspec
 from msgspec import Struct
 
+from gonogo.core.secrecy import SECRET_ENDINGS, STORE, is_secret_name, may_have_form, with_form_masked
 from gonogo.journal.handles import PATTERN as HANDLE
 
-__all__ = ["LENGTH_MIN", "MASK", "SECRET_ENDINGS", "Redactor", "is_secret_name", "secrets_in"]
+__all__ = ["LENGTH_MIN", "MASK", "SECRET_ENDINGS", "STORE", "Redactor", "is_secret_name", "secrets_in"]
 
 MASK = "***"
 LENGTH_MIN = 6
 """Characters; shorter values and parts stay as they are."""
-SECRET_ENDINGS = (
-    "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "_KEY", "APIKEY", "CREDENTIAL", "CREDENTIALS",
-    "_PAT", "_DSN",
-)  # fmt: skip
-"""Environment names that end so, in any case, hold secrets."""
-STORE = "GONOGO_STORE"
-"""The URL of the Postgres that keeps the runs: it may hold a password."""
 ALLOW = "GONOGO_ALLOW_ENV"
 DENY = "GONOGO_DENY_ENV"
 """Variables that list names of others, separated by commas: those that hold no secret, and those that do."""
 
 _DEPTH_MAX = 200
-_STRUCTURES = (
-    r"(?<=://)[^\s/:@\"'<>\\]{0,256}:[^\s/@\"'<>\\]{1,1024}(?=@)"
-    r"|(?<=://)[^\s/:@\"'<>\\.]{20,1024}(?=@)"
-    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)"
-    r"|\bgh[pousr]_[A-Za-z0-9]{30,255}|\bgithub_pat_[A-Za-z0-9_]{30,255}|\bglpat-[A-Za-z0-9_-]{20,255}"
-    r"|\bxox[abposr]-[A-Za-z0-9-]{10,255}|\bsk-[A-Za-z0-9_-]{32,255}"
-)
-_TELLTALES = (
-    "-----BEGIN ", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "sk-",
-)  # fmt: skip
-"""No structure matches without one of these, or without both `://` and `@`."""
 _encode = msgspec.json.Encoder().encode
-
-
-@lru_cache(maxsize=1)
-def _structure() -> re.Pattern[str]:
-    """Compiled when it is first needed, which in most runs is never."""
-    return re.compile(_STRUCTURES, re.DOTALL)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether an environment variable of this name looks as if it held a secret."""
-    return name == STORE or name.upper().endswith(SECRET_ENDINGS)
 
 
 def secrets_in(environment: Mapping[str, str]) -> dict[str, str]:
@@ -117,8 +88,8 @@ class Redactor:
         """The text with every secret masked; the same object when there is none."""
         if _holds_any(text, self._needles):
             text = self._compiled().sub(_mask, text)
-        if _may_be_structured(text):
-            text = _structure().sub(_keep_user, text)
+        if may_have_form(text):
+            text = with_form_masked(text, _keep_user)
         return text
 
     def value(self, value: Any) -> Any:
@@ -150,7 +121,7 @@ class Redactor:
 
     def _suspicious(self, written: str) -> bool:
         """Whether the JSON of a value may hold a secret: searches in C instead of a walk."""
-        return _holds_any(written, self._needles_in_json) or _may_be_structured(written)
+        return _holds_any(written, self._needles_in_json) or may_have_form(written)
 
     def _masked(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
@@ -195,10 +166,6 @@ def _holds_any(text: str, needles: tuple[str, ...]) -> bool:
         if needle in text:
             return True
     return False
-
-
-def _may_be_structured(text: str) -> bool:
-    return _holds_any(text, _TELLTALES) or ("://" in text and "@" in text)
 
 
 def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:

@@ -122,7 +122,10 @@ class Step(Noun, frozen=True, kw_only=True):
         None
     )
     secret_outputs: Annotated[
-        list[str], Meta(description="Paths of the output to mask: kept nowhere, not for later steps either.")
+        list[str],
+        Meta(
+            description="Paths of the output that are secrets, `.` for all of it: sealed, for later calls alone."
+        ),
     ] = []
     env: Annotated[Env, Meta(description="Environment; numbers and booleans become text.")] = {}
     allow_unescaped: Annotated[
