@@ -15,10 +15,9 @@ from tests.servers.mcp_servers import plain, real
 from gonogo.expressions.results import Value
 from gonogo.gate import Bounds, Policy
 from gonogo.provider import Done, Failed, Outcome
-from gonogo.providers.mcp.calling import place_of
-from gonogo.providers.mcp.config import Config
-from gonogo.providers.mcp.process import PASSED_ON
-from gonogo.providers.mcp.results import output_of
+from gonogo.providers._mcp.process import PASSED_ON
+from gonogo.providers._mcp.results import output_of
+from gonogo.providers._mcp.server import Server, place_of
 from gonogo.testing import ScriptedContext
 
 Do = Callable[..., Outcome]
@@ -155,7 +154,7 @@ def test_servers_of_one_program_are_told_apart() -> None:
     """A breaker that one of them opens is none of the other's business."""
     long = ["-m", "x" * 200]
     names = [
-        place_of(Config(method="a", command="python3", args=args))
+        place_of(Server("key", 1, "python3", tuple(args)))
         for args in (["a.py"], ["b.py"], [*long, "a"], [*long, "b"])
     ]
     assert names[0] == "stdio:python3 a.py"

@@ -11,7 +11,7 @@ import pytest
 from tests.servers.mcp_servers import plain
 
 from gonogo.provider import Done, Failed, Outcome
-from gonogo.providers.mcp.talking import (
+from gonogo.providers._mcp.talking import (
     TOOLS_MAX,
 )  # takes a second, here rather than in somebody's time limit
 from gonogo.providers.table import built_in

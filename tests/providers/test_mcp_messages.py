@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gonogo.providers.mcp.messages import MESSAGES_MAX, Inbox, Trouble, read, written
+from gonogo.providers._mcp.messages import MESSAGES_MAX, Inbox, Trouble, read, written
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

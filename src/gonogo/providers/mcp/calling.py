@@ -5,35 +5,29 @@ Imported when a call is made: a file with such a step is read without the gate a
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from msgspec.structs import replace
 
 from gonogo.gate.failures import GateError
-from gonogo.gate.policy import Bounds, Policy, Target, Timers
-from gonogo.gate.step import Attempt, Step
+from gonogo.gate.step import Step
 from gonogo.provider import Call, Context, Done, Failed, Outcome
 from gonogo.providers import _gated
-from gonogo.providers._calling import LEAD_S, origin_of
 from gonogo.providers._faults import fault
+from gonogo.providers._mcp.messages import Trouble
+from gonogo.providers._mcp.results import output_of, text_of
+from gonogo.providers._mcp.server import Server, policy_of
+from gonogo.providers._mcp.tries import Tries, library
 from gonogo.providers._output import read_json
 from gonogo.providers._transform import TransformProblem, transform
-from gonogo.providers.mcp import process, web
 from gonogo.providers.mcp.config import DEFAULT_TIMEOUT_S, Config
-from gonogo.providers.mcp.messages import Inbox, Trouble
-from gonogo.providers.mcp.results import output_of, text_of
 
 if TYPE_CHECKING:
-    from gonogo.providers.mcp.talking import Progress, Used
+    from gonogo.providers._mcp.talking import Connection, Progress, Used
 
 RULE = "mcp/error"
 _ERROR_CHARACTERS_MAX = 2000
-_PLACE_CHARACTERS_MAX = 100
 
 
 async def call_tool(call: Call, context: Context) -> Outcome:
@@ -43,16 +37,22 @@ async def call_tool(call: Call, context: Context) -> Outcome:
     except ValueError as problem:
         return Failed(fault(call, "mcp.arguments", RULE, str(problem)))
     try:
-        talking = await _library()
+        talking = await library()
     except ModuleNotFoundError as problem:
         told = f"the package '{problem.name}' isn't installed: pip install 'gonogo[mcp]'"
         return Failed(fault(call, "mcp.not_installed", RULE, told))
-    tries = _Tries(call, context, arguments, talking)
+    server, tool = server_of(call), call.config.method
+
+    async def ask(connection: Connection, progress: Progress) -> Used | Trouble:
+        found: Used | Trouble = await talking.use(connection, tool, arguments, progress)
+        return found
+
+    tries = Tries(server, context, talking, f"the tool '{tool}'", ask)
     step = Step(call.step, tries.invoke, effects=call.effects, key=call.key)
     try:
-        answer = await context.gate(policy_of(call)).answer(step)
+        answer = await context.gate(policy_of(server, call.timeout_s or DEFAULT_TIMEOUT_S)).answer(step)
     except GateError as error:
-        return tries.gave_up(error)
+        return _gave_up(call, tries, error)
     used: Used = answer.value
     meta = {**used.about, **tries.stderr(), **_gated.meta_of(answer.record)}
     return await _read(call, context, used, meta)
@@ -73,118 +73,44 @@ def arguments_of(config: Config) -> Mapping[str, Any]:
     return value
 
 
-def policy_of(call: Call) -> Policy:
-    """One attempt, as long as the step allows, unless the workflow says more."""
+def server_of(call: Call) -> Server:
+    """The server that the step names, with what it gives to one that is started."""
     config: Config = call.config
-    timeout_s = call.timeout_s or DEFAULT_TIMEOUT_S
-    place = place_of(config)
-    return Policy(
-        targets=(Target(place, endpoint=place),),
-        bounds=Bounds(attempts_per_target=1, attempts_max=1, deadline_s=timeout_s),
-        timers=Timers(attempt_s=timeout_s),
-        breaker=None,
+    return Server(
+        call.key,
+        config.max_response_bytes,
+        config.command,
+        tuple(config.args),
+        config.cwd or "",
+        call.env,
+        config.url or "",
+        config.headers,
+        config.auth,
+        call.from_data("url"),
+        config.allow_private,
     )
 
 
-def place_of(config: Config) -> str:
-    """Which server it is, for breakers and records: programs are told apart by their arguments, too."""
-    if config.url is not None:
-        return origin_of(config.url)
-    words = " ".join((config.command or "", *config.args))
-    if len(words) > _PLACE_CHARACTERS_MAX:
-        words = f"{words[:_PLACE_CHARACTERS_MAX]}… {hashlib.sha256(words.encode()).hexdigest()[:8]}"
-    return f"stdio:{words}"
-
-
-async def _library() -> ModuleType:
-    """Importing it takes a second or two, in which other steps go on and a cancel is heard."""
-    from importlib import import_module
-
-    return await anyio.to_thread.run_sync(
-        import_module, "gonogo.providers.mcp.talking", abandon_on_cancel=True
+def _gave_up(call: Call, tries: Tries[Used], error: GateError) -> Failed:
+    """What the last attempt came to, with what the gate adds; else what the gate itself says."""
+    cause = tries.cause(error, call.timeout_s or DEFAULT_TIMEOUT_S)
+    if cause is None:
+        return _gated.failed(call, RULE, error)
+    of_call = fault(
+        call,
+        cause.fault_kind,
+        RULE,
+        f"{cause}{_more(error)}",
+        fault_class=cause.fault_class,
+        cause=cause.cause,
+        retry_after_s=cause.retry_after_s,
     )
-
-
-class _Tries:
-    """The attempts of one call; what the last one came to is kept for its fault."""
-
-    __slots__ = ("_arguments", "_call", "_called", "_context", "_inbox", "_progress", "_stderr", "_talking")
-
-    def __init__(
-        self, call: Call, context: Context, arguments: Mapping[str, Any], talking: ModuleType
-    ) -> None:
-        self._call = call
-        self._context = context
-        self._arguments = arguments
-        self._talking = talking
-        self._inbox = Inbox(context.progress)
-        self._progress: Progress = talking.Progress()
-        self._called = False
-        self._stderr = ""
-
-    async def invoke(self, attempt: Attempt) -> Used:
-        """One attempt. Its own limit comes just before the gate's, so that it says how far it got. Raises Trouble."""
-        self._called = self._called or self._progress.called
-        self._inbox = Inbox(self._context.progress)
-        self._progress = self._talking.Progress()
-        limit_s = max(attempt.timeout_s - LEAD_S, attempt.timeout_s / 2)
-        ended: Used | Trouble | None = None
-        async with self._server(attempt) as connection:
-            with anyio.move_on_after(limit_s):
-                ended = await self._talking.use(
-                    connection, self._call.config.method, self._arguments, self._progress
-                )
-            self._stderr = connection.errors()
-            if ended is None or (isinstance(ended, Trouble) and ended.kind != "bad-request"):
-                connection.hurry()
-        if ended is None:
-            raise self._settled(self._late(limit_s))
-        if isinstance(ended, Trouble):
-            raise self._settled(ended)
-        return ended
-
-    def stderr(self) -> dict[str, str]:
-        """What a started server wrote there, for the meta."""
-        return {"stderr": self._stderr} if self._stderr else {}
-
-    def gave_up(self, error: GateError) -> Failed:
-        """What the last attempt came to, with what the gate adds; else what the gate itself says."""
-        cause = error.__cause__
-        if error.kind in ("deadline", "timeout-total") and error.attempts and not isinstance(cause, Trouble):
-            cause = self._settled(self._late(self._call.timeout_s or DEFAULT_TIMEOUT_S))
-        if not isinstance(cause, Trouble):
-            return _gated.failed(self._call, RULE, error)
-        of_call = fault(
-            self._call,
-            cause.fault_kind,
-            RULE,
-            f"{cause}{_more(error)}",
-            fault_class=cause.fault_class,
-            cause=cause.cause,
-            retry_after_s=cause.retry_after_s,
-        )
-        return Failed(
-            of_call,
-            output={"error": True, "message": of_call.message},
-            meta={**self.stderr(), **_gated.meta_of_error(error)},
-            effect=error.effect if self._called or self._progress.called else "none",
-        )
-
-    def _server(self, attempt: Attempt) -> AbstractAsyncContextManager[Any]:
-        if self._call.config.way == "stdio":
-            return process.server(self._call, self._context, self._inbox)
-        return web.server(self._call, self._inbox, attempt)
-
-    def _late(self, limit_s: float) -> Trouble:
-        what = f"the tool '{self._call.config.method}'" if self._progress.called else "the server"
-        told = f"{what} didn't answer within {limit_s:.3g} s{self._inbox.hint()}"
-        return Trouble("mcp.timeout", "timeout-total", told, fault_class="transient")
-
-    def _settled(self, trouble: Trouble) -> Trouble:
-        """With what happened outside: before the tool was called, nothing."""
-        if trouble.effect is None:
-            trouble.effect = "unknown" if self._progress.called else "none"
-        return trouble
+    return Failed(
+        of_call,
+        output={"error": True, "message": of_call.message},
+        meta={**tries.stderr(), **_gated.meta_of_error(error)},
+        effect=error.effect if tries.called else "none",
+    )
 
 
 def _more(error: GateError) -> str:

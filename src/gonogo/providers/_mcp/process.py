@@ -14,11 +14,11 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from gonogo.provider import Call, Context
+from gonogo.provider import Context
 from gonogo.providers import _process
 from gonogo.providers._family import MARK
-from gonogo.providers.mcp.config import Config
-from gonogo.providers.mcp.messages import Inbox, Message, Trouble, too_large, written
+from gonogo.providers._mcp.messages import Inbox, Message, Trouble, too_large, written
+from gonogo.providers._mcp.server import Server
 
 PASSED_ON = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER", "LOGNAME", MARK})
 """What a server gets of gonogo's own environment: what most programs need, and no secret. MCP's SDKs pass as few."""
@@ -32,12 +32,11 @@ _QUEUED_MAX = 1000
 
 
 @asynccontextmanager
-async def server(call: Call, context: Context, inbox: Inbox) -> AsyncIterator[Pipe]:
+async def server(of: Server, context: Context, inbox: Inbox) -> AsyncIterator[Pipe]:
     """A started server; it has ended when this is left. Raises Trouble when it can't be started."""
-    config: Config = call.config
     try:
-        async with _process.started(_command(config, call, context)) as (child, family):
-            pipe = Pipe(child, inbox, config.max_response_bytes)
+        async with _process.started(_command(of, context)) as (child, family):
+            pipe = Pipe(child, inbox, of.bytes_max)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(pipe.keep_errors, context)
                 tasks.start_soon(pipe.feed)
@@ -52,22 +51,22 @@ async def server(call: Call, context: Context, inbox: Inbox) -> AsyncIterator[Pi
         raise Trouble("mcp.start", kind, problem.message, fault_class=fault_class, effect="none") from problem  # type: ignore[arg-type]
 
 
-def _command(config: Config, call: Call, context: Context) -> _process.Command:
-    assert config.command is not None
+def _command(of: Server, context: Context) -> _process.Command:
+    assert of.command is not None
     return _process.Command(
-        arguments=(config.command, *config.args),
-        environment=environment_of(call, os.environ),
-        directory=os.path.join(context.working_directory, config.cwd or ""),
+        arguments=(of.command, *of.args),
+        environment=environment_of(of, os.environ),
+        directory=os.path.join(context.working_directory, of.cwd),
         stdin=b"",
-        named=f"the server '{config.command}'",
+        named=f"the server '{of.command}'",
         data_by="methodArgs:",
     )
 
 
-def environment_of(call: Call, own: Mapping[str, str]) -> dict[str, str]:
+def environment_of(of: Server, own: Mapping[str, str]) -> dict[str, str]:
     """All variables of a server: few of `own`, then those of the workflow and the step."""
     passed = {name: value for name, value in own.items() if name in PASSED_ON}
-    return {**passed, "GONOGO_IDEMPOTENCY_KEY": call.key, **call.env}
+    return {**passed, "GONOGO_IDEMPOTENCY_KEY": of.key, **of.env}
 
 
 async def _end(child: subprocess.Popen[bytes]) -> None:

@@ -7,10 +7,10 @@ themselves. Schemas that a server gives aren't evaluated: a hostile one could ta
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from difflib import get_close_matches
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import anyio
 from anyio.abc import TaskStatus
@@ -29,7 +29,9 @@ from msgspec import Struct, convert, field, json
 from pydantic import ValidationError
 
 from gonogo.core.faults import Effect
-from gonogo.providers.mcp.messages import NOT_SUPPORTED, Message, Trouble
+from gonogo.providers._mcp.messages import NOT_SUPPORTED, Message, Trouble
+
+T = TypeVar("T")
 
 PAGES_MAX = 50
 TOOLS_MAX = 10_000
@@ -73,6 +75,15 @@ class Used(Struct, frozen=True):
     hints: dict[str, bool]
 
 
+class Told(Struct, frozen=True):
+    """What a server says of one of its tools: somebody else's words and schema, to be bounded by whoever uses them."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    hints: dict[str, bool]
+
+
 class _Result(Struct, frozen=True):
     """The answer to tools/call."""
 
@@ -89,10 +100,10 @@ class _Dispatcher:
     nothing else would go on. `names` are the tools that were listed, `result` is what the last one called gave.
     """
 
-    def __init__(self, connection: Connection, tool: str) -> None:
+    def __init__(self, connection: Connection, tools: Container[str]) -> None:
         self._connection = connection
         self._last = 0
-        self._tool = tool
+        self._tools = tools
         self.names: list[str] = []
         self.result: dict[str, Any] = {}
 
@@ -147,24 +158,50 @@ class _Dispatcher:
         return result
 
     def _wanted(self, tools: Any) -> list[Any]:
-        """Of the tools of one page, the one that is to be called."""
+        """Of the tools of one page, those that are asked about."""
         if not (isinstance(tools, list) and all(isinstance(_name(tool), str) for tool in tools)):
             raise Trouble("mcp.protocol", "malformed-stream", "the server's list of tools is none")
         self.names += [tool["name"][:_NAME_CHARACTERS_SHOWN] for tool in tools]
         if len(self.names) > TOOLS_MAX:
             raise Trouble("mcp.too_many", "bad-request", f"the server has more than {TOOLS_MAX:,} tools")
-        return [tool for tool in tools if tool["name"] == self._tool][:1]
+        return [tool for tool in tools if tool["name"] in self._tools]
 
 
 async def use(
     connection: Connection, tool: str, arguments: Mapping[str, Any], progress: Progress
 ) -> Used | Trouble:
     """What the tool gave, or why nothing came of it. (A Trouble that was raised would come out of here in groups.)"""
+
+    async def ask(session: ClientSession, dispatcher: _Dispatcher) -> Used:
+        return await _used(session, dispatcher, tool, arguments, progress)
+
+    return await _asked(connection, frozenset({tool}), ask)
+
+
+async def listed(connection: Connection, tools: frozenset[str]) -> tuple[Told, ...] | Trouble:
+    """What the server says of these tools, or why it doesn't. One that it hasn't is a Trouble."""
+
+    async def ask(session: ClientSession, dispatcher: _Dispatcher) -> tuple[Told, ...]:
+        await _meet(session)
+        found = await _find(session, dispatcher, tools)
+        return tuple(
+            Told(name, found[name].description or "", found[name].input_schema, _hints(found[name]))
+            for name in sorted(tools)
+        )
+
+    return await _asked(connection, tools, ask)
+
+
+async def _asked(
+    connection: Connection,
+    tools: frozenset[str],
+    ask: Callable[[ClientSession, _Dispatcher], Awaitable[T]],
+) -> T | Trouble:
     client = Implementation(name="gonogo", version=version("gonogo"))
-    dispatcher = _Dispatcher(connection, tool)
+    dispatcher = _Dispatcher(connection, tools)
     async with ClientSession(dispatcher=dispatcher, client_info=client) as session:
         try:
-            return await _used(session, dispatcher, tool, arguments, progress)
+            return await ask(session, dispatcher)
         except Trouble as trouble:
             return trouble
         except MCPError as error:
@@ -187,7 +224,7 @@ async def _used(
     progress: Progress,
 ) -> Used:
     await _meet(session)
-    found = await _find(session, dispatcher, tool)
+    found = (await _find(session, dispatcher, frozenset({tool})))[tool]
     progress.called = True
     params = CallToolRequestParams(name=tool, arguments=dict(arguments))
     await session.send_request(CallToolRequest(params=params), CallToolResult)
@@ -211,18 +248,21 @@ async def _meet(session: ClientSession) -> None:
         raise Trouble("mcp.protocol", "bad-request", _cut(str(problem).lower())) from problem
 
 
-async def _find(session: ClientSession, dispatcher: _Dispatcher, tool: str) -> Tool:
-    """The tool, looked for page by page. Raises Trouble when the server has no such tool: then nothing is called."""
+async def _find(session: ClientSession, dispatcher: _Dispatcher, tools: frozenset[str]) -> dict[str, Tool]:
+    """The tools, looked for page by page. Raises Trouble when the server lacks one: then nothing is called."""
+    found: dict[str, Tool] = {}
     cursor: str | None = None
     for _ in range(PAGES_MAX):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
-        if page.tools:
-            return page.tools[0]
+        found = {**{tool.name: tool for tool in page.tools}, **found}
+        if len(found) == len(tools):
+            return found
         cursor = page.next_cursor
         if not cursor:
             break
     names = list(dict.fromkeys(dispatcher.names))
-    raise Trouble("mcp.unknown_tool", "bad-request", _unknown(tool, names), effect="none")
+    missing = min(tools - found.keys())
+    raise Trouble("mcp.unknown_tool", "bad-request", _unknown(missing, names), effect="none")
 
 
 def _unknown(tool: str, names: list[str]) -> str:

@@ -14,11 +14,10 @@ from anyio.abc import TaskGroup
 
 from gonogo.gate.step import Attempt
 from gonogo.models.sse import SseParser
-from gonogo.provider import Call
 from gonogo.providers import _exchange, _http
 from gonogo.providers._auth import with_auth
-from gonogo.providers.mcp.config import Config
-from gonogo.providers.mcp.messages import Inbox, Message, Trouble, read, too_large, written
+from gonogo.providers._mcp.messages import Inbox, Message, Trouble, read, too_large, written
+from gonogo.providers._mcp.server import Server
 
 _SESSION = "mcp-session-id"
 _SESSION_CHARACTERS_MAX = 1024
@@ -35,14 +34,13 @@ _GATE_KINDS: Mapping[str, str] = {
 
 
 @asynccontextmanager
-async def server(call: Call, inbox: Inbox, attempt: Attempt) -> AsyncIterator[Posts]:
+async def server(of: Server, inbox: Inbox, attempt: Attempt) -> AsyncIterator[Posts]:
     """A server at a URL. Its session is ended when this is left in order."""
-    config: Config = call.config
-    if config.auth is not None and config.auth.unset():
+    if of.auth is not None and of.auth.unset():
         told = "`auth` names a variable that isn't set; set it in the environment of the run"
         raise Trouble("http.auth", "bad-request", told, effect="none")
     async with anyio.create_task_group() as replies:
-        posts = Posts(call, inbox, attempt, replies)
+        posts = Posts(of, inbox, attempt, replies)
         yield posts
         replies.cancel_scope.cancel()
     await posts.close()
@@ -51,26 +49,25 @@ async def server(call: Call, inbox: Inbox, attempt: Attempt) -> AsyncIterator[Po
 class Posts:
     """The messages to and from one server. Requests come one after the other."""
 
-    __slots__ = ("_call", "_fixed", "_hurried", "_inbox", "_limits", "_replies", "_session", "_version")
+    __slots__ = ("_fixed", "_hurried", "_inbox", "_limits", "_of", "_replies", "_session", "_version")
 
-    def __init__(self, call: Call, inbox: Inbox, attempt: Attempt, replies: TaskGroup) -> None:
-        config: Config = call.config
-        self._call = call
+    def __init__(self, of: Server, inbox: Inbox, attempt: Attempt, replies: TaskGroup) -> None:
+        self._of = of
         self._hurried = False
         self._inbox = inbox
         self._replies = replies
-        self._fixed = with_auth(config.headers, config.auth)
+        self._fixed = with_auth(of.headers, of.auth)
         self._session: str | None = None
         self._version: dict[str, str] = {}
         # The gate ends an attempt in time; the exchange's own limit is only behind it.
         self._limits = _http.Limits(
-            attempt.timeout_s + 1.0, connect_s=attempt.connect_s, body_bytes_max=config.max_response_bytes
+            attempt.timeout_s + 1.0, connect_s=attempt.connect_s, body_bytes_max=of.bytes_max
         )
 
     async def ask(self, message: Message, headers: Mapping[str, str]) -> Message:
         """The answer to a request. Raises Trouble."""
         if message["method"] == "tools/call":
-            headers = {"Idempotency-Key": self._call.key, **headers}
+            headers = {"Idempotency-Key": self._of.key, **headers}
         coming = _Coming(self._inbox, message["id"], self._limits.body_bytes_max, self._reply)
         response = await self._send(message, headers, coming.take)
         self._note(response.headers)
@@ -124,15 +121,13 @@ class Posts:
             own["Content-Type"] = "application/json"
         if self._session is not None:
             own[_SESSION] = self._session
-        config: Config = self._call.config
-        assert config.url is not None
         return _http.Request(
             method,
-            config.url,
+            self._of.url,
             {**self._fixed, **own},
             body,
-            from_data=self._call.from_data("url"),
-            allow_private=config.allow_private,
+            from_data=self._of.from_data,
+            allow_private=self._of.allow_private,
         )
 
     def _note(self, headers: Mapping[str, str]) -> None:
