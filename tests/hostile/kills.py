@@ -40,7 +40,7 @@ TIME_S = (0.1, 1.2)
 TORN = 0.3
 
 
-def _records(home: Path, run_id: str) -> Iterable[Record]:
+def _told(home: Path, run_id: str) -> Iterable[Record]:
     """A child that was killed before its first line has none, and nothing was done in it."""
     journal = home / ".gonogo/runs" / run_id / "journal.jsonl"
     return app.open_run(run_id, _runs_options(home)) if b"\n" in journal.read_bytes() else ()
@@ -196,7 +196,7 @@ class Case:
         known: set[str] = set()
         for run_id in app.run_ids(_runs_options(home)) if _run_id(home) else ():
             over: set[tuple[str, str]] = set()
-            for record in _records(home, run_id):
+            for record in _told(home, run_id):
                 for decision in record.decisions:
                     if isinstance(decision, d.Started):
                         known.add(decision.step)
@@ -233,7 +233,7 @@ class Case:
         """A call that has ended is paid for once: beyond the undisturbed run's there is at most one a lost call."""
         lost = 0
         for run_id in app.run_ids(_runs_options(killed)):
-            lost += sum(isinstance(record.event, e.CallLost) for record in _records(killed, run_id))
+            lost += sum(isinstance(record.event, e.CallLost) for record in _told(killed, run_id))
         asked = {home.name: self._asked(home) for home in (whole, killed)}
         if asked["killed"] > asked["whole"] + lost:
             self.wrong.append(
