@@ -39,9 +39,9 @@ def test_a_worker_that_still_starts_isnt_taken_for_frozen(url: str, monkeypatch:
     """Setting up may take longer than a worker may stand still; until it enlists nobody waits for its sign."""
     monkeypatch.setattr(takeover, "FROZEN_S", OLD_AT_ONCE_S)
     starting, other = lease(url, "a"), lease(url, "b")
-    assert other.dead() == []
+    assert other.look() == []
     starting.enlist()
-    assert other.dead() == ["a"]
+    assert other.look() == ["a"]
     with pytest.raises(psycopg.OperationalError):
         starting.renew()
     other.release()
@@ -52,7 +52,7 @@ def test_a_worker_that_gives_signs_is_left_alone(url: str) -> None:
     living, other = lease(url, "a"), lease(url, "b")
     living.enlist()
     living.renew()
-    assert other.dead() == []
+    assert other.look() == []
     living.release()
     other.release()
 
@@ -62,10 +62,10 @@ def test_a_worker_whose_session_ended_is_dead_however_young_its_sign(url: str) -
     gone, other = lease(url, "a"), lease(url, "b")
     gone.enlist()
     gone._connection.close()
-    while other.dead() != ["a"]:
+    while other.look() != ["a"]:
         pass  # the server notices in its own time
     other.forget("a")
-    assert other.dead() == []
+    assert other.look() == []
     other.release()
 
 
@@ -115,7 +115,7 @@ def fallen(url: str) -> Iterator[Lease]:
     gone, one = lease(url, "a"), lease(url, "b")
     gone.enlist()
     gone._connection.close()
-    while one.dead() != ["a"]:
+    while one.look() != ["a"]:
         pass  # the server notices in its own time
     one.leave_to_others("a")
     yield one
@@ -127,7 +127,7 @@ def test_work_that_cannot_be_taken_over_yet_is_left_for_the_next_look(fallen: Le
     heard, other = Heard(), lease(url, "c")
     watch = takeover.Watch(fallen, heard, lambda: True)
     watch._take_over_all(Client(heard, broken=True))  # type: ignore[arg-type]
-    assert other.dead() == ["a"]
+    assert other.look() == ["a"]
     other.release()
 
 

@@ -30,6 +30,7 @@ FROZEN_S = 3.5
 """A row this old belongs to a worker that stands still, or whose machine is gone without a word."""
 EXIT_FENCED = 75
 """Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
+_KEY_OF = "gonogo worker "
 KEEPALIVE = {"keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 2, "connect_timeout": 5}
 
 _TABLES = """
@@ -38,6 +39,14 @@ create table if not exists gonogo_workers
 create table if not exists gonogo_takeovers
     (workflow text primary key, times int not null default 1);
 """
+_RENEW = "update gonogo_workers set seen = clock_timestamp() where id = %(me)s and %(alive)s"
+_LOOK = f"""
+    with renewed as ({_RENEW})
+    select id, seen < clock_timestamp() - make_interval(secs => %(old)s), pg_try_advisory_lock(
+        ('x' || left(encode(sha256(convert_to('{_KEY_OF}' || id, 'utf8')), 'hex'), 16))::bit(64)::bigint
+    )
+    from gonogo_workers where id <> %(me)s
+"""  # noqa: S608 - nothing but constants is put in
 _SETUP_LOCK = 0x676F6E6F676F0001
 
 log = logging.getLogger("gonogo.worker")
@@ -83,24 +92,17 @@ class Lease:
 
     def renew(self) -> None:
         """Say that this worker lives. Raises psycopg.OperationalError when its session is gone."""
-        self._connection.execute(
-            "update gonogo_workers set seen = clock_timestamp() where id = %s", (self.worker,)
-        )
+        self._connection.execute(_RENEW, {"me": self.worker, "alive": True})
 
-    def dead(self) -> list[str]:
-        """Workers whose session is gone; frozen ones lose theirs here. Their locks are held then: `forget` them."""
-        rows = self._connection.execute(
-            "select id, seen < clock_timestamp() - make_interval(secs => %s) from gonogo_workers where id <> %s",
-            (FROZEN_S, self.worker),
-        ).fetchall()
+    def look(self, *, alive: bool = True) -> list[str]:
+        """Renew this if it is `alive`, and find workers whose session is gone; frozen ones lose theirs here.
+
+        Their locks are held then: `forget` them. Raises psycopg.OperationalError.
+        """
+        given = {"me": self.worker, "alive": alive, "old": FROZEN_S}
+        rows = self._connection.execute(_LOOK, given).fetchall()
         self.others = len(rows)
-        found: list[str] = []
-        for worker, is_old in rows:
-            if is_old:
-                self._end_sessions(worker)
-            if self._locked(worker):
-                found.append(worker)
-        return found
+        return [worker for worker, is_old, is_gone in rows if is_gone or (is_old and self._is_ended(worker))]
 
     def taken_over(self, workflow: str) -> int:
         """How often this workflow has lost its worker, this time included."""
@@ -134,12 +136,13 @@ class Lease:
         row = self._connection.execute("select pg_try_advisory_lock(%s)", (_key(worker),)).fetchone()
         return row is not None and bool(row[0])
 
-    def _end_sessions(self, worker: str) -> None:
-        """All connections of a worker carry its id as their name."""
+    def _is_ended(self, worker: str) -> bool:
+        """Whether it is gone once its sessions are ended; all connections of a worker carry its id as their name."""
         self._connection.execute(
             "select pg_terminate_backend(pid, 500) from pg_stat_activity where application_name = %s",
             (worker,),
         )
+        return self._locked(worker)
 
 
 class Watch:
@@ -174,10 +177,10 @@ class Watch:
     def _run(self) -> None:
         while not self._stop.wait(PERIOD_S):
             try:
-                if self._alive():
-                    self._lease.renew()
                 if self._client is not None:
                     self._take_over_all(self._client)
+                elif self._alive():
+                    self._lease.renew()
             except psycopg.OperationalError as problem:
                 reason = str(problem).partition("\n")[0]
                 log.critical(
@@ -189,7 +192,7 @@ class Watch:
                 end_at_once()
 
     def _take_over_all(self, client: DBOSClient) -> None:
-        for worker in self._lease.dead():
+        for worker in self._lease.look(alive=self._alive()):
             try:
                 self._take_over(worker, client)
             except psycopg.OperationalError:
@@ -237,5 +240,5 @@ def _connected(address: Address) -> psycopg.Connection[Any]:
 
 def _key(worker: str) -> int:
     """A lock's number: 64 bits, since 32 would collide among some ten thousand ids."""
-    digest = hashlib.sha256(f"gonogo worker {worker}".encode()).digest()
+    digest = hashlib.sha256(f"{_KEY_OF}{worker}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)

@@ -25,7 +25,9 @@ from gonogo.engines.urls import named, sqlalchemy_url
 from gonogo.journal.postgres.address import Address
 
 POLL_S = 1.0
-"""How often a queue is looked at when nobody rings: after what rings for nobody, as a delay that is over."""
+"""How often the queue of segments is looked at when nobody rings: nobody does when a delay is over."""
+POLL_CALLS_S = 5.0
+"""The same for queues of calls. Whoever puts some there rings, and who missed it was without a connection."""
 POLL_SHARED_S = 0.05
 """The same for a queue with limits over all workers: when there is room again, nobody is told."""
 AFTER_S = 0.02
@@ -184,7 +186,7 @@ def _launch(limits: Limits, queues: list[str]) -> None:
             worker_concurrency=_places(limits),
             global_concurrency=limits.calls_everywhere,
             limiter=rate,  # type: ignore[arg-type]
-            polling_interval_sec=POLL_SHARED_S if shared else POLL_S,
+            polling_interval_sec=POLL_SHARED_S if shared else POLL_CALLS_S,
             on_conflict="always_update",
         )
 
