@@ -17,7 +17,7 @@ from gonogo.journal.store import Runs, Sums
 
 if TYPE_CHECKING:
     from gonogo.core.state import State
-    from gonogo.journal.listing import Summary as Told
+    from gonogo.journal.summary import Summary as Told
     from gonogo.journal.view import RunView
 
 
@@ -164,7 +164,7 @@ def with_waits(runs: Runs, one: Summary) -> Summary:
 
 
 def _summary_of_all(runs: Runs, run_id: str) -> Summary:
-    from gonogo.journal.listing import finished_in, in_ms
+    from gonogo.journal.summary import finished_in, in_ms
 
     try:
         records = runs.read(run_id).records

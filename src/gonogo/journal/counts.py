@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.tally import Tally
 
-__all__ = ["Counts", "milliseconds"]
+__all__ = ["Counts"]
 
 
 class Counts:
@@ -48,8 +48,3 @@ class Counts:
             for glimpse in self._fault_glimpses():
                 self._fault_log.see(glimpse)
         return self._fault_log
-
-
-def milliseconds(seconds: float) -> int:
-    """Whole milliseconds, never less than none."""
-    return max(0, round(seconds * 1000))

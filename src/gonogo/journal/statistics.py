@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET
 
 from gonogo.core.state import Node, State
-from gonogo.journal.counts import milliseconds
+from gonogo.journal.durations import milliseconds
 from gonogo.journal.lazily import Elements
 from gonogo.journal.metrics import LOOP_LIMITS
 from gonogo.journal.steps import StepView

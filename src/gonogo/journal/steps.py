@@ -19,7 +19,7 @@ from gonogo.core.reruns import item_of
 from gonogo.core.scope import index_of, order_key
 from gonogo.core.state import Node, State
 from gonogo.core.values import output_of
-from gonogo.journal.counts import milliseconds
+from gonogo.journal.durations import milliseconds
 from gonogo.journal.large import shown
 from gonogo.journal.lazily import Elements, Members, plain_data
 

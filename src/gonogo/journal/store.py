@@ -18,7 +18,7 @@ from gonogo.journal.sealing import Seals
 if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.lines import Reading
-    from gonogo.journal.listing import Summary
+    from gonogo.journal.summary import Summary
 
 __all__ = [
     "Blobs",

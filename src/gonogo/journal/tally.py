@@ -14,7 +14,7 @@ from typing import Any
 
 from gonogo.core import decisions as d
 from gonogo.core.faults import Fault
-from gonogo.journal.counts import milliseconds
+from gonogo.journal.durations import milliseconds
 from gonogo.journal.fault_log import FaultLog
 from gonogo.journal.glimpse import Glimpse
 from gonogo.journal.metrics import Meter

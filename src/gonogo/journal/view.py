@@ -18,7 +18,8 @@ from gonogo.core.decisions import Undone
 from gonogo.core.faults import Issue
 from gonogo.core.plan import Plan
 from gonogo.core.state import Node, State
-from gonogo.journal.counts import Counts, milliseconds
+from gonogo.journal.counts import Counts
+from gonogo.journal.durations import milliseconds
 from gonogo.journal.lazily import Elements, Members, plain_data
 from gonogo.journal.records import Record
 from gonogo.journal.restoring import state_of

@@ -26,9 +26,9 @@ from gonogo.journal.store import Durability, Loaded, check_run_id
 
 if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
-    from gonogo.journal.listing import Summary
     from gonogo.journal.postgres.pool import PostgresPool
     from gonogo.journal.postgres.sheets import PostgresSheets
+    from gonogo.journal.summary import Summary
 
 __all__ = ["PostgresRuns"]
 
@@ -305,7 +305,7 @@ def _summary(
     *,
     held: bool,
 ) -> Summary:
-    from gonogo.journal.listing import Summary, in_ms, queued
+    from gonogo.journal.summary import Summary, in_ms, queued
 
     records = due - first if first is not None and due is not None else 0
     if not records and submitted is not None:

@@ -1,0 +1,90 @@
+"""A run in one line, as lists show it, wherever it is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gonogo.core.decisions import Finished, Wait
+from gonogo.journal.records import Record
+
+__all__ = ["Start", "Summary", "finished_in", "in_ms", "queued", "text_of"]
+
+_END_OF_TIME_S = 253_402_300_800
+"""The year 10000, from which on calendars fail."""
+
+
+class Summary(Struct, frozen=True):
+    """A run in one line. Times are Unix time in milliseconds.
+
+    `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it), queued (submitted, and nobody
+    has begun with it) or unreadable (`note` says why).
+    `last_at_ms` is when the last record was made, `ended_at_ms` the same, but None while the run is running. Of a run
+    on HOLD `waits` are its questions, `wake_s` is when its next timer is due, on its clock, whose zero was at `zero_at`
+    (Unix time in seconds).
+    """
+
+    run_id: str
+    status: str
+    workflow: str = ""
+    event: str | None = None
+    started_at_ms: int = 0
+    last_at_ms: int = 0
+    records: int = 0
+    parent: str | None = None
+    note: str | None = None
+    waits: tuple[Wait, ...] = ()
+    wake_s: float | None = None
+    zero_at: float = 0.0
+
+    @property
+    def ended_at_ms(self) -> int | None:
+        return None if self.status == "running" else self.last_at_ms
+
+
+class _Plan(Struct):
+    name: str = ""
+
+
+class Start(Struct):
+    """Of a first record, what a list shows; the rest of the plan is skipped without being built."""
+
+    plan: _Plan
+    started_at_ms: int = 0
+    trigger: dict[str, Any] | None = None
+    parent: dict[str, Any] | None = None
+
+
+def in_ms(at_s: float) -> int:
+    """A Unix time in milliseconds; 0 for one that no calendar has, as a forged journal may name it."""
+    return round(at_s * 1000) if 0 <= at_s < _END_OF_TIME_S else 0
+
+
+def queued(run_id: str, event: bytes) -> Summary:
+    """A run that nobody has begun with, from the event that will start it."""
+    try:
+        start = msgspec.json.decode(event, type=Start)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Summary(run_id, "unreadable", note=f"run {run_id} can't be started: {error}")
+    return Summary(
+        run_id,
+        "queued",
+        start.plan.name,
+        text_of(start.trigger, "name"),
+        start.started_at_ms,
+        start.started_at_ms,
+        parent=text_of(start.parent, "run_id"),
+    )
+
+
+def finished_in(last: Record) -> Finished | None:
+    """The verdict stands until another event is recorded, so it is in the last record or there is none."""
+    return next((each for each in last.decisions if isinstance(each, Finished)), None)
+
+
+def text_of(mapping: dict[str, Any] | None, key: str) -> str | None:
+    """A text in a mapping that may be forged, or missing."""
+    value = mapping.get(key) if mapping else None
+    return value if isinstance(value, str) else None
