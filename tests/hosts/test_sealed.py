@@ -17,6 +17,7 @@ import pytest
 from gonogo import app
 from gonogo.core.events import AnswerGiven
 from gonogo.errors import UsageError
+from gonogo.hosts import vault
 from gonogo.hosts.base import LogLine, RunResult
 from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.memory import MemoryRuns
@@ -307,6 +308,78 @@ def test_a_secret_goes_to_a_child_and_comes_back() -> None:
     assert result.verdict == "GO", result.fault
     assert result.output("uses") == hashed(f"{TOKEN}-made")
     assert b"tok-en" not in written()
+
+
+def test_a_secret_of_a_child_reaches_a_parent_that_has_none_itself() -> None:
+    """Nothing in the parent's own steps says that there are secrets."""
+    Path("child.yaml").write_text(CHILD)
+    Path("main.yaml").write_text(
+        HEAD
+        + """
+imports: [child.yaml]
+steps:
+  calls: {type: workflow, workflow: child, args: {key: some}}
+  uses:
+    type: command
+    depends_on: calls
+    exec: printf %s {{ outputs.calls.made | shell_escape }} | sha256sum
+"""
+    )
+    assert app.start_run(app.load("main.yaml")).output("uses") == hashed("some-made")
+
+
+def test_every_item_of_a_list_can_have_a_secret() -> None:
+    """`*` stands for each; items get theirs."""
+    Path("login").write_text('[{"name": "a", "key": "first-key"}, {"name": "b", "key": "second-key"}]')
+    result = run(
+        HEAD
+        + """
+steps:
+  list: {type: command, exec: cat login, forEach: true, secret_outputs: ["*.key"]}
+  each:
+    type: command
+    depends_on: list
+    fanout: map
+    exec: printf %s {{ item.key | shell_escape }} | sha256sum
+"""
+    )
+    assert result.output("each") == [hashed("first-key"), hashed("second-key")]
+    assert b"first-key" not in written()
+
+
+def test_a_command_that_fails_shows_nothing_of_a_whole_output_that_is_secret() -> None:
+    """What it printed would have been its output."""
+    result = run(HEAD + "steps: {prints: {type: command, exec: 'cat login; exit 1', secret_outputs: ['.']}}")
+    assert result.verdict == "NO-GO"
+    assert b"tok-en" not in written() + repr(result).encode()
+
+
+def test_a_command_doesnt_inherit_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It opens what other runs sealed."""
+    monkeypatch.setenv("GONOGO_SEAL_KEY", KEY)
+    assert (
+        run(HEAD + "steps: {a: {type: command, exec: 'env | grep -c GONOGO_SEAL_KEY; true'}}").output("a")
+        == 0
+    )
+
+
+def test_a_secret_that_was_used_often_doesnt_keep_others_from_being_masked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each counts once."""
+    monkeypatch.setattr(vault, "KNOWN_MAX", 2)
+    Path("other").write_text('{"token": "other-thing"}')
+    result = run(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + """
+  uses: {type: command, depends_on: login, exec: "echo {{ outputs.login.token | size }}"}
+  more: {type: command, depends_on: uses, exec: cat other, secret_outputs: [token]}
+  echoes: {type: command, depends_on: more, exec: "echo {{ outputs.more.token | shell_escape }}"}
+"""
+    )
+    assert result.output("echoes") == "***"
 
 
 def test_memory_hands_secrets_on() -> None:

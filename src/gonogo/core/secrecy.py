@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-__all__ = ["SECRET_ENDINGS", "STORE", "is_secret_name", "may_have_form", "with_form", "with_form_masked"]
+__all__ = [
+    "SEAL_KEY",
+    "SECRET_ENDINGS",
+    "STORE",
+    "is_secret_name",
+    "may_have_form",
+    "with_form",
+    "with_form_masked",
+]
 
 SECRET_ENDINGS = (
     "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "_KEY", "APIKEY", "CREDENTIAL", "CREDENTIALS",
@@ -14,6 +22,8 @@ SECRET_ENDINGS = (
 """Environment names that end so, in any case, hold secrets."""
 STORE = "GONOGO_STORE"
 """The URL of the Postgres that keeps the runs: it may hold a password."""
+SEAL_KEY = "GONOGO_SEAL_KEY"
+"""The key that secret outputs are encrypted with there."""
 
 _FORMS = (
     r"(?<=://)[^\s/:@\"'<>\\]{0,256}:[^\s/@\"'<>\\]{1,1024}(?=@)"

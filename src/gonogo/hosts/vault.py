@@ -23,6 +23,8 @@ from gonogo.journal.sealing import Seals, Unsealable, Unsealed
 
 WHOLE = "."
 """The path of an output as a whole."""
+EACH = "*"
+"""A part of a path: every item of a list."""
 KNOWN_MAX = 500
 """So many sealed values of a run are also looked for in texts; each makes every text a little dearer."""
 
@@ -41,7 +43,7 @@ class Unopened(Exception):  # noqa: N818 - the name says what happened
 class Vault:
     """The secrets of one run. Made and used by one host at a time."""
 
-    __slots__ = ("_declared", "_known", "_redactor", "_resumed", "_seals", "_state")
+    __slots__ = ("_declared", "_noted", "_redactor", "_resumed", "_seals", "_state")
 
     def __init__(self, state: State, seals: Seals, redactor: Redactor, *, resumed: bool) -> None:
         """`resumed`: the run was begun elsewhere, so its state may hold handles whatever its plan says."""
@@ -49,7 +51,7 @@ class Vault:
         self._seals = seals
         self._redactor = redactor
         self._resumed = resumed
-        self._known = 0
+        self._noted: set[str] = set()
         self._declared: tuple[Graph | None, bool] = (None, False)
 
     @property
@@ -64,10 +66,11 @@ class Vault:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the plan has a step that gives secrets."""
+        """Whether the plan has a step that gives secrets, or may get some from a run beneath."""
         graph = self._state.graph
         if self._declared[0] is not graph:  # a run may go on under another plan
-            self._declared = graph, any(step.secret_outputs for step in graph.steps.values())
+            steps = graph.steps.values()
+            self._declared = graph, any(step.secret_outputs or step.type == "workflow" for step in steps)
         return self._declared[1]
 
     def load(self) -> None:
@@ -97,12 +100,11 @@ class Vault:
     def note_in(self, step: Step, output: Any) -> None:
         """Know the secrets that a failed step wrote all the same, in a text that would have been its output."""
         for text in output.values() if isinstance(output, dict) else (output,):
-            try:
-                found = msgspec.json.decode(text)
-            except (TypeError, ValueError, RecursionError):
-                continue
-            for path in step.secret_outputs:
-                _changed(found, path.split("."), self._note)
+            for path in step.secret_outputs if isinstance(text, str) else ():
+                if path == WHOLE:
+                    self._note(text)
+                else:
+                    _changed(_read(text), path.split("."), self._note)
 
     def opened(self, value: Any) -> Any:
         """A value with what its handles stand for. Raises Unopened."""
@@ -133,9 +135,10 @@ class Vault:
         return value
 
     def _note(self, value: Any) -> None:
-        if self._known < KNOWN_MAX:
-            self._known += 1
-            self._redactor.add("", value if isinstance(value, str) else to_json(value).decode())
+        text = value if isinstance(value, str) else to_json(value).decode()
+        if text not in self._noted and len(self._noted) < KNOWN_MAX:
+            self._noted.add(text)
+            self._redactor.add("", text)
 
 
 class Seen(Mapping[str, Any]):
@@ -179,15 +182,25 @@ class Seen(Mapping[str, Any]):
             raise
 
 
+def _read(text: str) -> Any:
+    """What a text that may be JSON says; None for any other."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _value(data: bytes) -> Any:
     return msgspec.json.decode(data)[1]
 
 
 def _changed(value: Any, path: list[str], by: Callable[[Any], Any]) -> Any:
-    """`value` with what is at `path` changed; the rest is shared."""
+    """`value` with what is at `path` changed; the rest is shared. `*` is every item of a list."""
     if not path:
         return by(value)
     head, rest = path[0], path[1:]
+    if isinstance(value, list) and head == EACH:
+        return [_changed(part, rest, by) for part in value]
     if isinstance(value, dict) and head in value:
         return {**value, head: _changed(value[head], rest, by)}
     if isinstance(value, list) and head.isdecimal() and int(head) < len(value):

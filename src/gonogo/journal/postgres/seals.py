@@ -1,7 +1,8 @@
 """Sealed values of runs that several machines share: rows that only a worker with the key can read.
 
-The key is never in the database: each worker gets it from its environment (`GONOGO_SEAL_KEY`). Each value is encrypted
-with AES-256-GCM under a nonce of its own, and bound to its run and its tag, so that no row can stand in for another.
+The key is never in the database: each worker gets it from its environment (`GONOGO_SEAL_KEY`), 32 bytes in base64.
+Older keys may follow, separated by commas; they still open what they sealed. Each value is encrypted with AES-256-GCM under a
+nonce of its own, and bound to its run and its tag, so that no row can stand in for another.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import binascii
 import secrets
 from typing import TYPE_CHECKING
 
+from gonogo.core.secrecy import SEAL_KEY
 from gonogo.journal.postgres.link import Link
 from gonogo.journal.sealing import Seals, Unsealable, Unsealed, tag_of
 
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SEAL_KEY", "PostgresSeals", "SealKeys"]
 
-SEAL_KEY = "GONOGO_SEAL_KEY"
-"""The variable that holds the key: 32 bytes in base64. Older keys may follow, separated by commas: they still open."""
 KEY_BYTES = 32
 NONCE_BYTES = 12
 _MAKE_ONE = f"set {SEAL_KEY} to the same key for every worker; `openssl rand -base64 32` makes one"
