@@ -20,7 +20,7 @@ from gonogo.core import events as e
 from gonogo.gate import Amounts, Attempt, GateError, Usage
 from gonogo.gate import Step as GateStep
 from gonogo.hosts.base import RunResult
-from gonogo.hosts.gates import Outbound
+from gonogo.hosts.outbound import Outbound
 from gonogo.journal.jsonl import JsonlJournal
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.records import Record
@@ -35,8 +35,8 @@ from gonogo.testing.waits import SkippingClock
 Go = Callable[..., RunResult]
 QUICK = "backoff: {base_s: 0.001}"
 CALM = "backoff: {base_s: 0.3}"
-"""Long enough that what ends an attempt is in the journal before the next one is asked for, whatever else the machine does:
-a crash then falls between the two.
+"""Long enough that what ends an attempt is in the journal before the next one is asked for, on a busy machine, too: a
+crash then falls between the two.
 """
 BUSY = faulty.answer(503, b"busy")
 LIMITED = faulty.answer(429, b"slow down")

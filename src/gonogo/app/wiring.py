@@ -17,7 +17,7 @@ from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts.base import Asker, Question, Surroundings
 from gonogo.hosts.environment import as_texts, fill_in, visible
 from gonogo.hosts.filling import has_references, secrets_among
-from gonogo.hosts.gates import Outbound
+from gonogo.hosts.outbound import Outbound
 from gonogo.hosts.start import first_event, new_run_id
 from gonogo.journal.postgres.address import secrets_of
 from gonogo.journal.records import Record

@@ -5,12 +5,39 @@ Each of them has its own core decide and its own journal tell: set aside first, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from gonogo.core import events as e
+from gonogo.core.plan import Budget
 
-if TYPE_CHECKING:
-    from gonogo.hosts.attempts import Attempts
+
+class Purse(Protocol):
+    """A run that may be asked for what a run beneath it wants to spend."""
+
+    @property
+    def budget(self) -> Budget:
+        """What the run may spend."""
+        ...
+
+    def now(self) -> float:
+        """Seconds on the run's clock."""
+        ...
+
+    def masked(self, text: str) -> str:
+        """A text as the run's records may hold it."""
+        ...
+
+    def ticket(self) -> int:
+        """The number of a wish."""
+        ...
+
+    async def leave(self, event: e.AttemptAsked) -> str | None:
+        """Ask the core; None is leave, a text says why not."""
+        ...
+
+    def post(self, event: e.AnyEvent, /) -> None:
+        """Tell the core."""
+        ...
 
 
 class Loan(NamedTuple):
@@ -23,15 +50,15 @@ class Loan(NamedTuple):
 class Above:
     """The call that a run beneath belongs to, as a place to ask before spending."""
 
-    def __init__(self, attempts: Attempts, call: int, above: Above | None) -> None:
-        self._attempts = attempts
+    def __init__(self, purse: Purse, call: int, above: Above | None) -> None:
+        self._purse = purse
         self._call = call
         self._above = above
 
     @property
     def counts_calls(self) -> bool:
         """Whether this run or one above it has a budget of calls."""
-        budget = self._attempts.state.graph.plan.budget
+        budget = self._purse.budget
         return budget.calls is not None or (self._above is not None and self._above.counts_calls)
 
     async def ask(self, who: str, *, tokens: int = 0, money: float = 0.0, calls: int = 0) -> Loan | str:
@@ -42,20 +69,20 @@ class Above:
             if isinstance(asked, str):
                 return asked
             higher = asked
-        budget = self._attempts.state.graph.plan.budget
+        budget = self._purse.budget
         counts = budget.calls is not None if calls else budget.tokens is not None or budget.money is not None
         if not counts:
             return Loan(0, higher)
-        loan = Loan(self._attempts.ticket(), higher)
-        refusal = await self._attempts.leave(
+        loan = Loan(self._purse.ticket(), higher)
+        refusal = await self._purse.leave(
             e.AttemptAsked(
-                at=self._attempts.clock.now(),
+                at=self._purse.now(),
                 call=self._call,
                 ticket=loan.ticket,
                 tokens=tokens,
                 money=money,
                 calls=calls,
-                beneath=self._attempts.around.redactor.text(who),
+                beneath=self._purse.masked(who),
             )
         )
         if refusal is None:
@@ -68,8 +95,8 @@ class Above:
         if self._above is not None and loan.above is not None:
             self._above.settle(loan.above, tokens, money)
         if loan.ticket:
-            at = self._attempts.clock.now()
-            self._attempts.post(
+            at = self._purse.now()
+            self._purse.post(
                 e.AttemptEnded(
                     at=at, call=self._call, ticket=loan.ticket, input_tokens=tokens, money=money, over=True
                 )

@@ -18,6 +18,7 @@ from gonogo.core import events as e
 from gonogo.core.budgets import has_a_reserve
 from gonogo.core.commands import LetAttempt, StartCall
 from gonogo.core.faults import Fault
+from gonogo.core.plan import Budget
 from gonogo.core.state import State
 from gonogo.hosts.above import Above, Loan
 from gonogo.hosts.slots import Slots
@@ -54,6 +55,19 @@ class Attempts:
         self._waiting: dict[int, asyncio.Future[str]] = {}
         self._last = 0
 
+    @property
+    def budget(self) -> Budget:
+        """What the run may spend."""
+        return self.state.graph.plan.budget
+
+    def now(self) -> float:
+        """Seconds on the run's clock."""
+        return self.clock.now()
+
+    def masked(self, text: str) -> str:
+        """A text as the run's records may hold it."""
+        return self.around.redactor.text(text)
+
     def ticket(self) -> int:
         """Tells wishes of this process apart; a call that is made again has another number."""
         self._last += 1
@@ -84,7 +98,7 @@ class Attempts:
 
     def beneath(self, call: int) -> Above | None:
         """Where a run beneath a call asks before it spends; None where nobody has a budget for it."""
-        budget, above = self.state.graph.plan.budget, self.around.above
+        budget, above = self.budget, self.around.above
         if budget.calls is None and budget.tokens is None and budget.money is None:
             return above
         return Above(self, call, above)
@@ -112,7 +126,7 @@ class _Ledger:
         self._request = request
         self._who = f"{attempts.state.run_id}: {command.step}"
         self._tickets: dict[int, tuple[int, Loan | None]] = {}
-        self.carried = carried(attempts.state, command, request, attempts.clock.now(), targets)
+        self.carried = carried(attempts.state, command, request, attempts.now(), targets)
 
     async def ask(self, wanted: Wanted, told: Told) -> str | None:
         """Those above are asked first: what the run's own journal says has started does go out."""
@@ -123,7 +137,7 @@ class _Ledger:
         ticket = attempts.ticket()
         refusal = await attempts.leave(
             e.AttemptAsked(
-                at=attempts.clock.now(),
+                at=attempts.now(),
                 call=self._call,
                 ticket=ticket,
                 request=self._request,
@@ -154,7 +168,7 @@ class _Ledger:
         failure = attempt.failure
         self._attempts.post(
             e.AttemptEnded(
-                at=self._attempts.clock.now(),
+                at=self._attempts.now(),
                 call=self._call,
                 ticket=ticket,
                 kind=failure.kind if failure is not None else "",
@@ -176,7 +190,7 @@ class _Ledger:
         """Others may have the slot, of the run and of the whole tree."""
         self._attempts.post(
             e.GateWaits(
-                at=self._attempts.clock.now(),
+                at=self._attempts.now(),
                 call=self._call,
                 wait_s=wait_s,
                 request=self._request,
@@ -191,7 +205,7 @@ class _Ledger:
 
     def over(self, told: Told) -> None:
         """The request is over without another attempt."""
-        at = self._attempts.clock.now()
+        at = self._attempts.now()
         self._attempts.post(
             e.GateEnded(at=at, call=self._call, request=self._request, tool=self._tool, told=self._told(told))
         )
@@ -209,7 +223,7 @@ class _Ledger:
             above.settle(loan, tokens, money)
 
     def _clean(self, text: str) -> str:
-        return self._attempts.around.redactor.text(str(normalise(text)))
+        return self._attempts.masked(str(normalise(text)))
 
     def _told(self, told: Told) -> tuple[e.Told, ...]:
         return tuple(self._one(decision) for decision in told[:TOLD_MAX])

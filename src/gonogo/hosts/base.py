@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from gonogo.hosts.gates import Outbound
+from gonogo.hosts.outbound import Outbound
 
 if TYPE_CHECKING:
     import asyncio

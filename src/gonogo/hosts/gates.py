@@ -6,7 +6,6 @@ the step type wants; without that, one attempt and no breaker. The gate's module
 
 from __future__ import annotations
 
-import time
 from collections import ChainMap
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,15 +18,12 @@ from gonogo.core.plan import Plan, Step
 from gonogo.core.state import State
 from gonogo.core.values import names_for
 from gonogo.expressions.results import Failure
-from gonogo.hosts.pacing import Pacer
 
 if TYPE_CHECKING:
-    from gonogo.gate.budgets import Purse, RetryShare
-    from gonogo.gate.clock import Clock
+    from gonogo.gate.budgets import Purse
     from gonogo.gate.gate import Gate
     from gonogo.gate.policy import Policy
     from gonogo.gate.rules import Answer
-    from gonogo.gate.stores import Store
     from gonogo.hosts.above import Above
     from gonogo.hosts.attempts import Attempts
     from gonogo.hosts.base import Surroundings
@@ -37,50 +33,8 @@ DEFAULT = "default"
 """The named policy for steps that name none."""
 DEADLINE_S_MAX = 7 * 86_400.0
 """A call without any limit of its own ends then (law 2)."""
-
-
-RETRIES_MIN = 20
-"""So many retries in ten seconds are always allowed: a run makes few calls, and a tenth of few is none (F22)."""
 REACH_S = 86_400.0
 """No record of a breaker asks for a longer wait, isolation by a person aside."""
-
-
-class Outbound:
-    """What all gates of a run and of the runs beneath it share: the share of retries, breakers' records, and paces.
-
-    Records are kept where `open_store` says, so that other processes find them; without one they end with the run.
-    `clock` is theirs; None is the system's.
-    """
-
-    __slots__ = ("_open_store", "_retries", "_store", "clock", "pacer", "trouble")
-
-    def __init__(self, open_store: Callable[[], Store] | None = None, clock: Clock | None = None) -> None:
-        self._open_store = open_store
-        self.clock = clock
-        self.pacer = Pacer(time.monotonic)
-        self.trouble: str | None = None
-        self._retries: RetryShare | None = None
-        self._store: Store | None = None
-
-    def retries(self) -> RetryShare:
-        """How many of the calls may be retries."""
-        if self._retries is None:
-            from gonogo.gate.budgets import RetryShare
-
-            self._retries = RetryShare(floor=RETRIES_MIN)
-        return self._retries
-
-    def store(self) -> Store:
-        """Where breakers' records are. A place that can't be made costs no call; `trouble` says so."""
-        if self._store is None:
-            from gonogo.gate.stores import MemoryStore, StoreTrouble
-
-            try:
-                self._store = MemoryStore() if self._open_store is None else self._open_store()
-            except StoreTrouble as trouble:
-                self.trouble = str(trouble)
-                self._store = MemoryStore()
-        return self._store
 
 
 class Gates:
