@@ -30,6 +30,7 @@ from gonogo.gate import (
     Backoff,
     Bounds,
     BreakerPolicy,
+    BudgetExceeded,
     CircuitOpen,
     Exhausted,
     FileStore,
@@ -37,6 +38,7 @@ from gonogo.gate import (
     GateError,
     Misconfigured,
     Policy,
+    Purse,
     Step,
     Target,
     Timers,
@@ -356,6 +358,23 @@ def test_processes_share_a_breaker_through_files(tmp_path: Path) -> None:
 
     assert asyncio.run(story()).record.why_not("a") == ["open: this process saw it fail"]
     assert there.called == ["b"]
+
+
+def test_a_gate_beside_another_has_a_policy_of_its_own_and_shares_the_rest() -> None:
+    """What one call of a step asks of others than its targets: other targets, the same budget, ids apart."""
+    there = world(a="a", b="b")
+    gate = Gate(policy("a"), purse=Purse(attempts_max=2), seed="s")
+
+    async def story() -> list[Any]:
+        first = await gate.answer(there.step())
+        second = await gate.beside(policy("b")).answer(there.step())
+        with pytest.raises(BudgetExceeded):
+            await gate.answer(there.step())
+        return [first, second]
+
+    first, second = asyncio.run(story())
+    assert (first.target, second.target) == ("a", "b")
+    assert (first.record.call_id, second.record.call_id) == ("s-1", "s-2")
 
 
 def test_the_error_carries_everything() -> None:

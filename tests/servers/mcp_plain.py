@@ -252,6 +252,9 @@ SERVERS: dict[str, Callable[[], Plain]] = {
     "has-too-many": lambda: Lists(lambda r: answer(r, {"tools": [{"name": "t"}] * 10_001})),
     "bad-tool": lambda: Lists(lambda request: answer(request, {"tools": [{"name": "echo"}]})),
     "big-tool": lambda: Lists(lambda r: answer(r, {"tools": [{**ECHO, "description": "x" * 300_000}]})),
+    "big-schema": lambda: Lists(
+        lambda r: answer(r, {"tools": [{**ECHO, "inputSchema": {"type": "object", "x": "y" * 40_000}}]})
+    ),
     "big-hello": lambda: Says(lambda r: answer(r, {"protocolVersion": "x" * 300_000})),
     "deep": lambda: Calls(lambda request: answer(request, text("", structuredContent=deep()))),
     "wants-input": lambda: Calls(

@@ -19,7 +19,7 @@ def check_secrets(draft: Draft, notes: Collector) -> None:
         return
     for key in draft.config:
         for below, scalar in texts(draft.node.entries[key].node, (key,)):
-            if secrets & {below[-1], ".".join(map(str, below))} and "$" not in scalar.text:
+            if secrets & {below[-1], ".".join(map(str, below[-2:]))} and "$" not in scalar.text:
                 message = f"{below[-1]} holds a text; a file is no place for a secret"
                 notes.add_key("error", "key.secret", message, (*draft.path, *below), _WAY_OUT)
 

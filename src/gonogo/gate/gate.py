@@ -51,8 +51,8 @@ class Gate:
     """
 
     __slots__ = (
-        "_count", "_last_good", "_seed", "breakers", "clock", "evaluate", "keep", "ledger", "policy", "predicates",
-        "purse", "redact", "retries", "watch",
+        "_count", "_last_good", "_seed", "_store", "breakers", "clock", "evaluate", "keep", "ledger", "policy",
+        "predicates", "purse", "redact", "retries", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +82,7 @@ class Gate:
         self.watch = watch
         self.keep = keep
         self.ledger = ledger
+        self._store = store
         self.breakers = _breakers(self.policy.breaker, store, self.clock)
         self._seed = seed if seed is not None else secrets.token_hex(6)
         self._count = count(1)
@@ -129,6 +130,25 @@ class Gate:
         """Let a target in again, whatever its breaker says. Raises UsageError as `isolate` does."""
         breakers = self._has_breakers()
         breakers.reset(breakers.key(step, self._target(target)))
+
+    def beside(self, policy: Policy) -> Gate:
+        """A gate of a policy of its own that shares all else with this one: store, budgets, ledger, watch, ids."""
+        other = Gate(
+            policy,
+            store=self._store,
+            retries=self.retries,
+            purse=self.purse,
+            clock=self.clock,
+            evaluate=self.evaluate,
+            predicates=self.predicates,
+            redact=self.redact,
+            watch=self.watch,
+            keep=self.keep,
+            ledger=self.ledger,
+            seed=self._seed,
+        )
+        other._count = self._count  # no two calls have one id
+        return other
 
     # --- what a call asks of its gate
 

@@ -12,7 +12,9 @@ from gonogo.providers.ai.config import DEADLINE_S, Config
 
 def effects(config: Config) -> Effects:
     """Asking changes nothing; a tool that may change things makes the step one that does."""
-    return "mutates" if any(tool.mutates for tool in config.tools.values()) else "reads"
+    own = any(tool.mutates for tool in config.tools.values())
+    lent = any(tool.mutates for server in config.mcp_servers.values() for tool in server.tools.values())
+    return "mutates" if own or lent else "reads"
 
 
 async def run(call: Call, context: Context) -> Outcome:
@@ -28,8 +30,8 @@ PROVIDER = Provider(
     run=run,
     effects=effects,
     templates=frozenset({"prompt", "system", "model", "url", "targets", "mock"}),
-    references=frozenset({"url", "api_key", "headers", "targets"}),
-    secrets=frozenset({"api_key"}),
+    references=frozenset({"url", "api_key", "headers", "targets", "mcp_servers"}),
+    secrets=frozenset({"api_key", "auth.token", "auth.password", "auth.value"}),
     default_timeout_s=DEADLINE_S,
     own_timeout=True,
     gated=True,

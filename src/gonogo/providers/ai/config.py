@@ -10,6 +10,7 @@ from msgspec import Meta, Struct, field
 
 from gonogo.models.conversation import SchemaMode
 from gonogo.provider import ConfigProblem
+from gonogo.providers.ai.servers import SERVERS_MAX, McpServer, offered_as
 
 Vendor = Literal["openai", "anthropic", "google", "mistral", "mock"]
 BY_LIBRARY: frozenset[Vendor | None] = frozenset({"google", "mistral"})
@@ -171,6 +172,12 @@ class Config(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prices: Annotated[Mapping[str, Price], Meta(description="What a million tokens cost, by model.")] = {}
     stream: Annotated[bool, Meta(description="Show the answer as it comes; it stays the same.")] = False
     tools: Annotated[Mapping[str, Tool], Meta(description="What the model may call, by name.")] = {}
+    mcp_servers: Annotated[
+        Mapping[str, McpServer],
+        Meta(
+            max_length=SERVERS_MAX, description="MCP servers whose listed tools the model may call, by name."
+        ),
+    ] = {}
     tool_rounds: Annotated[
         int, Meta(ge=1, le=ROUNDS_MAX, description="How often it may call tools before it must answer.")
     ] = TOOL_ROUNDS
@@ -196,6 +203,9 @@ class Config(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True):
             _check_asked(self, self, "")
         for name in self.tools:
             _check_tool_name(name)
+        taken = set(self.tools)
+        for name, server in self.mcp_servers.items():
+            _check_server(name, server, taken)
 
 
 def _check_asked(step: Asked, one: Asked, place: str) -> None:
@@ -232,6 +242,17 @@ def strange_params(vendor: Vendor, params: Mapping[str, Any]) -> str | None:
     near = get_close_matches(strange[0], known, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"{vendor} takes no params '{strange[0][:80]}'; {hint}it takes {', '.join(sorted(known))}"
+
+
+def _check_server(name: str, server: McpServer, taken: set[str]) -> None:
+    """Its name is a part of its tools' names, which are each one's own."""
+    if not (name.isascii() and name.replace("-", "_").isidentifier() and len(name) <= 30):
+        raise ConfigProblem("mcp_servers", f"'{name[:80]}' is no name for a server: letters, digits, _ and -")
+    for tool in server.tools:
+        offered = offered_as(name, tool)
+        if offered in taken:
+            raise ConfigProblem("mcp_servers", f"two tools would be called '{offered}'; rename the server")
+        taken.add(offered)
 
 
 def _check_tool_name(name: str) -> None:

@@ -113,7 +113,7 @@ def _about(talk: Talk, given: Given) -> dict[str, Any]:
     if by is not None:
         found["priced_by"] = by
     conversation = kept(talk.messages)
-    warnings = list(reply.notes)
+    warnings = [*reply.notes, *talk.tools.warnings]
     if conversation is None:
         warnings.append("the conversation is too long to be kept; no session can go on from it")
     else:

@@ -9,6 +9,7 @@ from gonogo.gate.failures import GateError
 from gonogo.provider import Call, Context, Failed, Outcome
 from gonogo.providers._faults import fault
 from gonogo.providers.ai.conversation import NoSession
+from gonogo.providers.ai.lent import NoServer
 from gonogo.providers.ai.loading import load
 from gonogo.providers.ai.outcomes import RULE, done, failed, gave_up
 from gonogo.providers.ai.pricing import pricing_of
@@ -46,6 +47,12 @@ async def _ended(call: Call, talk: Talk) -> Outcome:
         return done(call, talk, await talk.answer())
     except GateError as error:
         return gave_up(call, talk, error)
+    except NoServer as problem:
+        told = str(problem)
+        return failed(talk, fault(call, problem.kind, "ai/mcp_server", told, fault_class=problem.fault_class))
+    except ModuleNotFoundError as problem:
+        told = f"the package '{problem.name}' isn't installed: pip install 'gonogo[mcp]'"
+        return failed(talk, fault(call, "ai.not_installed", "ai/not_installed", told))
     except TooManyRounds as problem:
         return failed(talk, fault(call, "ai.tool_rounds", "ai/tool_rounds", str(problem)))
     except InDoubt as problem:

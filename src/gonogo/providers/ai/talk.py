@@ -20,6 +20,7 @@ from gonogo.provider import Call, Context
 from gonogo.providers.ai.asking import Wire, ask_server
 from gonogo.providers.ai.config import Config
 from gonogo.providers.ai.conversation import SCHEMA_NAME, Given, ask_of, opening, schema_for, text_of
+from gonogo.providers.ai.lent import Lent
 from gonogo.providers.ai.mock import Scripts
 from gonogo.providers.ai.pricing import Pricing
 from gonogo.providers.ai.schemas import Checker
@@ -60,11 +61,12 @@ class Talk:
         self._wire = self._new_wire()
         self._mock = Scripts()
         self._tools_allowed = True
-        self.tools = Toolbox(call, context)
+        self.tools = Toolbox(call, context, Lent(call, context, self._gate, config.mcp_servers))
         self.records: list[CallRecord] = []
 
     async def answer(self) -> Given:
-        """The model's answer, in the end. Raises GateError, InDoubt, TooManyRounds."""
+        """The model's answer, in the end. Raises GateError, InDoubt, NoServer, TooManyRounds."""
+        await self.tools.prepare()
         rounds = self._config.tool_rounds
         for round_ in range(1, rounds + 2):
             self._tools_allowed = round_ <= rounds

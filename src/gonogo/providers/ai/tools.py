@@ -1,5 +1,6 @@
-"""Tools that a model may call: scripts in the sandbox and steps of the workflow. What a model says is data here:
-a name is looked up in the step's own list, arguments are held to their schema, and the answer is text to the model.
+"""Tools that a model may call: scripts in the sandbox, steps of the workflow, and listed ones of MCP servers. What a
+model says is data here: a name is looked up in the step's own list, arguments are held to their schema (a server holds
+them to its own), and the answer is text to the model.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from gonogo.models.reply import NoAnswer
 from gonogo.models.structured import arguments_of
 from gonogo.provider import UNSET, Call, Context, Done, Failed, Failure, MemoryOp
 from gonogo.providers.ai.config import Config, Tool
+from gonogo.providers.ai.lent import Lent, LentTool
 from gonogo.providers.ai.schemas import Checker
 
 CALLS_MAX = 64
@@ -37,6 +39,7 @@ class Toolbox:
         "_call",
         "_checkers",
         "_context",
+        "_lent",
         "_tools",
         "changed",
         "changing",
@@ -45,13 +48,14 @@ class Toolbox:
         "records",
     )
 
-    def __init__(self, call: Call, context: Context) -> None:
+    def __init__(self, call: Call, context: Context, lent: Lent) -> None:
         config: Config = call.config
         self._call = call
         self._context = context
+        self._lent = lent
         self._tools = config.tools
         self._checkers = {name: Checker(_object(tool)) for name, tool in config.tools.items()}
-        self.offered = tuple(
+        self.offered: tuple[ModelTool, ...] = tuple(
             ModelTool(name, tool.description, _object(tool)) for name, tool in config.tools.items()
         )
         self.records: list[dict[str, Any]] = []
@@ -59,30 +63,39 @@ class Toolbox:
         self.changed = False
         self.changing = False
 
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should look at."""
+        return self._lent.warnings
+
+    async def prepare(self) -> None:
+        """Meet the servers whose tools are lent. Raises NoServer; ModuleNotFoundError without the extra `mcp`."""
+        self.offered += await self._lent.meet()
+
     async def use(self, made: ToolCall, round_: int) -> Message:
         """Do what the model wants, or tell it why not. Raises InDoubt."""
         self._context.progress(f"calls {made.name[:64]}")
-        text, failed = await self._used(made)
-        self.records.append(
-            {
-                "round": round_,
-                "tool": made.name[:64],
-                "arguments": _cut(made.arguments, RECORD_CHARACTERS_MAX),
-                "ok": not failed,
-                "answer": _cut(text, RECORD_CHARACTERS_MAX),
-            }
-        )
+        record: dict[str, Any] = {
+            "round": round_,
+            "tool": made.name[:64],
+            "arguments": _cut(made.arguments, RECORD_CHARACTERS_MAX),
+        }
+        text, failed = await self._used(made, record)
+        self.records.append({**record, "ok": not failed, "answer": _cut(text, RECORD_CHARACTERS_MAX)})
         return Message("tool", _cut(text, ANSWER_CHARACTERS_MAX), tool_call_id=made.id, failed=failed)
 
-    async def _used(self, made: ToolCall) -> tuple[str, bool]:
-        tool = self._tools.get(made.name)
-        if tool is None:
-            return f"there is no such tool; there are: {', '.join(self._tools)}", True
+    async def _used(self, made: ToolCall, record: dict[str, Any]) -> tuple[str, bool]:
+        tool, lent = self._tools.get(made.name), self._lent.tool(made.name)
+        if tool is None and lent is None:
+            return f"there is no such tool; there are: {', '.join(each.name for each in self.offered)}", True
         if len(self.records) >= CALLS_MAX:
             return f"no more than {CALLS_MAX} calls of tools; answer now", True
         arguments = arguments_of(made)
         if isinstance(arguments, NoAnswer):
             return arguments.message, True
+        if lent is not None:
+            return await self._borrowed(lent, arguments, record)
+        assert tool is not None
         wrong = self._checkers[made.name].wrong(arguments)
         if wrong is not None:
             return f"the arguments don't fit their schema: {wrong}", True
@@ -116,6 +129,18 @@ class Toolbox:
             raise InDoubt(f"the tool '{tool.step}' broke off: {outcome.fault.message}")
         self.changed = self.changed or (tool.mutates and outcome.effect == "done")
         return outcome.fault.message, True
+
+    async def _borrowed(
+        self, tool: LentTool, arguments: Mapping[str, Any], record: dict[str, Any]
+    ) -> tuple[str, bool]:
+        self.changing = tool.mutates
+        answered = await self._lent.use(tool, arguments, len(self.records) + 1)
+        self.changing = False
+        record |= answered.meta
+        if tool.mutates and answered.effect == "unknown":
+            raise InDoubt(f"the tool '{tool.name}' of '{tool.server}' broke off: {answered.text[:500]}")
+        self.changed = self.changed or (tool.mutates and answered.effect == "done")
+        return answered.text, answered.failed
 
 
 def _object(tool: Tool) -> dict[str, Any]:
