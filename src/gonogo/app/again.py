@@ -20,10 +20,14 @@ from gonogo.core.revising import renumbered
 from gonogo.core.state import State
 from gonogo.errors import ConfigError, Place, Problem, UsageError
 from gonogo.hosts.base import RunResult
+from gonogo.hosts.literals import with_handles_of, without_literals
+from gonogo.hosts.vault import Vault
 from gonogo.journal.handles import shortened
 from gonogo.journal.normalise import NotStorable, normalise_event
 from gonogo.journal.redact import Redactor
 from gonogo.journal.restoring import state_of
+from gonogo.journal.sealing import Seals
+from gonogo.journal.store import RunJournal
 
 if TYPE_CHECKING:
     from gonogo.providers.table import Table
@@ -70,7 +74,7 @@ def foresee(run_id: str, wish: Wish, options: Options | None = None) -> Foreseen
     """
     options = options or Options()
     state = state_of(runs_in(options).records(run_id))
-    event = _event(wish, state, options.table)
+    event = _event(wish, state, runs_in(options).seals(run_id), options.table)
     return Foreseen(_looked(state, event, wish), state)
 
 
@@ -93,19 +97,19 @@ async def run_again_from_async(run_id: str, wish: Wish, options: Options | None 
     journal = runs.reopen(run_id)
     try:
         state = state_of(journal.records)
-        event = _event(wish, state, options.table)
+        event = _event(wish, state, journal.seals, options.table)
         look = _looked(state, event, wish)
         if look.acts_again and not wish.may_act_again:
             raise _acts_again(look)
         around = surroundings_of(started_by(journal), runs, options, state.graph.plan)
-        event = _storable(event, around.redactor)
+        event = _storable(_without_literals(event, journal, around.redactor), around.redactor)
     except BaseException:
         journal.close()
         raise
     return await run_again(journal, around, signals=options.signals, wish=event)
 
 
-def _event(wish: Wish, state: State, table: Table | None) -> RerunAsked:
+def _event(wish: Wish, state: State, seals: Seals, table: Table | None) -> RerunAsked:
     if state.parent is not None:
         above = f"{state.parent.get('run_id')}"
         raise UsageError(
@@ -115,6 +119,9 @@ def _event(wish: Wish, state: State, table: Table | None) -> RerunAsked:
     places = [_place(name) for name in (*wish.steps, *wish.outputs)]
     outputs = zip(places[len(wish.steps) :], wish.outputs.values(), strict=True)
     plan = _plan(wish.workflow, state.graph.plan, table) if wish.workflow is not None else None
+    if plan is not None:
+        vault = Vault(state, seals, Redactor(), resumed=True)
+        plan = with_handles_of(plan, state.graph.plan, vault.opened)
     return RerunAsked(
         by=wish.by,
         steps=tuple(places[: len(wish.steps)]),
@@ -191,6 +198,12 @@ def _acts_again(look: Look) -> UsageError:
         f"these have changed something outside, and would again: {names}",
         advice=f"add --yes if they may, or give what they gave: --set {shown[0]}.output=JSON",
     )
+
+
+def _without_literals(event: RerunAsked, journal: RunJournal, redactor: Redactor) -> RerunAsked:
+    if event.plan is None:
+        return event
+    return replace(event, plan=without_literals(event.plan, journal.seals, redactor))
 
 
 def _storable(event: RerunAsked, redactor: Redactor) -> RerunAsked:

@@ -19,6 +19,7 @@ from gonogo.hosts.environment import as_texts, fill_in, visible
 from gonogo.hosts.filling import has_references, secrets_among
 from gonogo.hosts.outbound import Outbound
 from gonogo.hosts.start import first_event, new_run_id
+from gonogo.journal.handles import may_hold
 from gonogo.journal.postgres.address import secrets_of
 from gonogo.journal.records import Record
 from gonogo.journal.redact import STORE, Redactor, secrets_in
@@ -167,7 +168,7 @@ def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
         redactor.add(STORE, secret)
     for values in (plan.env, *(step.env for step in plan.steps.values() if step.env)):
         for name, text in secrets_in(as_texts(values)).items():
-            if "$" not in text and "{" not in text:
+            if "$" not in text and "{" not in text and not may_hold(text):
                 redactor.add(name, text)
     return redactor
 

@@ -11,6 +11,7 @@ import hashlib
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,6 +29,7 @@ from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts import outputs
 from gonogo.hosts.base import RunResult, Surroundings
 from gonogo.hosts.environment import as_texts, visible
+from gonogo.hosts.literals import with_texts
 from gonogo.hosts.start import first_event
 from gonogo.hosts.vault import Vault
 from gonogo.journal.handles import may_hold
@@ -105,16 +107,16 @@ class Children:
 
     def _handed_over(self, event: RunStarted, journal: RunJournal) -> RunStarted:
         """The start of a child with its own handles in place of this run's."""
-        given = event.inputs, event.plan.memory
-        if not may_hold(given):
+        if not may_hold(event):
             return event
         try:
-            its = Vault(self._state, journal.seals, self._around.redactor, resumed=False)
-            inputs, memory = its.adopted(given, self._vault)
+            its = Vault(self._state, journal.seals, self._around.redactor, resumed=True)
+            adopted = partial(its.adopted, of=self._vault)
+            plan = replace(with_texts(event.plan, adopted), memory=adopted(event.plan.memory))
+            return replace(event, inputs=adopted(event.inputs), env=adopted(event.env), plan=plan)
         except BaseException:
             journal.close()
             raise
-        return replace(event, inputs=inputs, plan=replace(event.plan, memory=memory))
 
     def _its(self, state: State) -> Vault:
         """The secrets of a child."""

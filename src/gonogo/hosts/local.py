@@ -23,6 +23,7 @@ from gonogo.hosts import outputs
 from gonogo.hosts.base import RunResult, Surroundings
 from gonogo.hosts.children import Children
 from gonogo.hosts.clock import RunClock, clock_after
+from gonogo.hosts.literals import without_literals
 from gonogo.hosts.loop import RunLoop
 from gonogo.hosts.warden import watched
 from gonogo.journal.restoring import state_of
@@ -45,6 +46,12 @@ async def run_new(
     Raises:
         JournalError, SandboxError, Bug: the run stopped where it was; it can be resumed.
     """
+    try:
+        plan = without_literals(event.plan, journal.seals, around.redactor)
+    except BaseException:
+        journal.close()
+        raise
+    event = event if plan is event.plan else replace(event, plan=plan)
     return await _drive(begin(event), journal, around, RunClock(), event, signals)
 
 

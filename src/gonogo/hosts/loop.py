@@ -42,7 +42,7 @@ from gonogo.hosts.base import LogLine, Sink, Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import RunChild
 from gonogo.hosts.requests import REQUESTS, Requests, is_from_inbox
-from gonogo.hosts.vault import Vault
+from gonogo.hosts.vault import vault_of
 from gonogo.hosts.workplace import Workplace
 from gonogo.journal.records import Record
 from gonogo.journal.store import RunJournal
@@ -66,9 +66,7 @@ class RunLoop:
         self.around = around
         self.clock = clock
         self._attempts = Attempts(state, around, clock, self.post)
-        vault = Vault(state, journal.seals, around.redactor, resumed=bool(journal.records))
-        if journal.records:
-            vault.load()  # a new run knows its secrets as they come
+        vault = vault_of(state, journal, around.redactor)
         self.workplace = Workplace(
             state,
             journal.blobs,

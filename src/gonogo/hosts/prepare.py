@@ -53,6 +53,7 @@ class Card(NamedTuple):
     config: Any
     env: Mapping[str, str] | None
     raw_env: Mapping[str, str]
+    raw_config: Mapping[str, Any]
 
 
 class Prepared(NamedTuple):
@@ -93,7 +94,7 @@ class Preparation:
         self._plain_cards: dict[tuple[str, str], Card] = {}
 
     def card(self, step: Step) -> Card:
-        """The card of a step. Raises Unprepared when its type can't be used, or what it gives can't be kept."""
+        """The card of a step. Raises Unprepared when its type can't be used or what it gives not be kept, Unopened."""
         known = self._cards.get(step.name)
         if known is not None and known[0] is step:
             return known[1]
@@ -168,19 +169,22 @@ class Preparation:
         if not (step.config or step.env or self._overlay or self._state.graph.plan.env):
             return self._plain_card(step)
         provider = self._provider(step)
+        # What the workflow file itself gives away stands in the plan as a handle (`literals.py`).
+        opened = self._vault.opened if self._vault.in_use else _as_it_is
+        raw_config = opened(step.config)
         rendered = {
-            name for name, value in step.config.items() if name in provider.templates and has_tags(value)
+            name for name, value in raw_config.items() if name in provider.templates and has_tags(value)
         }
         templated = frozenset(
-            name for name in rendered if name not in provider.references or reads_data(step.config[name])
+            name for name in rendered if name not in provider.references or reads_data(raw_config[name])
         )
-        referring = {name for name in provider.references if has_references(step.config.get(name))}
-        raw_env = {**self._state.graph.plan.env, **self._overlay, **step.env}
+        referring = {name for name in provider.references if has_references(raw_config.get(name))}
+        raw_env = {**opened(self._state.graph.plan.env), **self._overlay, **opened(step.env)}
         texts = as_texts(raw_env)
         plain = not any(refers(text) or has_tags(text) for text in texts.values())
-        config = None if rendered or referring else _checked(step, provider, step.config)
+        config = None if rendered or referring else _checked(step, provider, raw_config)
         filled = frozenset(rendered | referring)
-        return Card(provider, templated, filled, config, texts if plain else None, texts)
+        return Card(provider, templated, filled, config, texts if plain else None, texts, raw_config)
 
     def _provider(self, step: Step) -> Provider:
         try:
@@ -199,13 +203,13 @@ class Preparation:
         if card is None:
             provider = self._provider(step)
             config = _checked(step, provider, _NOTHING)
-            card = Card(provider, _NO_FIELDS, _NO_FIELDS, config, _NOTHING, _NOTHING)
+            card = Card(provider, _NO_FIELDS, _NO_FIELDS, config, _NOTHING, _NOTHING, _NOTHING)
             self._plain_cards[step.type, step.effects] = card
         return card
 
     def _config(self, card: Card, step: Step, filling: Filling, inputs: dict[str, Any]) -> Any:
         """The config filled in, and checked again: what a template gave may not fit. `inputs` is for the record."""
-        made = dict(step.config)
+        made = dict(card.raw_config)
         for name in sorted(card.filled):
             made[name], inputs[name] = filling.value(made[name], references=name in card.provider.references)
         for path, secret in secrets_among(made, card.provider.secrets):
@@ -232,6 +236,10 @@ class Preparation:
         if isinstance(result, Failure):
             raise TemplateProblem(result.message)
         return source if result is None else as_text(result.value)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def key_of(intent: str) -> str:

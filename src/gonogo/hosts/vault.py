@@ -16,10 +16,11 @@ import msgspec
 from gonogo.core.graph import Graph
 from gonogo.core.plan import Step
 from gonogo.core.state import State
-from gonogo.journal.handles import handle, replaced
+from gonogo.journal.handles import handle, may_hold, replaced
 from gonogo.journal.normalise import to_json
 from gonogo.journal.redact import MASK, Redactor
 from gonogo.journal.sealing import Seals, Unsealable, Unsealed
+from gonogo.journal.store import RunJournal
 
 WHOLE = "."
 """The path of an output as a whole."""
@@ -75,7 +76,7 @@ class Vault:
 
     def load(self) -> None:
         """Know what was sealed before, so that no text shows it. What can't be read is told when it is needed."""
-        if self.is_declared or self._state.parent is not None:
+        if self.is_declared or self._state.parent is not None or may_hold(self._state.graph.plan):
             for data in self._seals.all():
                 self._note(_value(data))
 
@@ -124,7 +125,7 @@ class Vault:
 
     def _sealed(self, name: str, value: Any) -> str:
         self._note(value)
-        return handle(name, self._seals.seal(to_json([name, value])))
+        return sealed_in(self._seals, name, value)
 
     def _open(self, name: str, tag: str) -> Any:
         try:
@@ -139,6 +140,15 @@ class Vault:
         if text not in self._noted and len(self._noted) < KNOWN_MAX:
             self._noted.add(text)
             self._redactor.add("", text)
+
+
+def vault_of(state: State, journal: RunJournal, redactor: Redactor) -> Vault:
+    """The vault of a run that begins, or is gone on with: then no text shows what was sealed before."""
+    resumed = bool(journal.records)
+    vault = Vault(state, journal.seals, redactor, resumed=resumed or journal.seals.used)
+    if resumed:
+        vault.load()
+    return vault
 
 
 class Seen(Mapping[str, Any]):
@@ -180,6 +190,11 @@ class Seen(Mapping[str, Any]):
         except Unopened as problem:
             self._problems.append(problem)
             raise
+
+
+def sealed_in(seals: Seals, name: str, value: Any) -> str:
+    """The handle of a value that is kept now. Raises Unsealable, JournalError."""
+    return handle(name, seals.seal(to_json([name, value])))
 
 
 def _read(text: str) -> Any:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import re
 from binascii import b2a_base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, get_origin
 from urllib.parse import quote, quote_plus
 
@@ -105,6 +105,27 @@ class Redactor:
             pass  # no JSON as a whole: look at each part
         return self._masked(value, 0)
 
+    def finds(self, value: Any) -> bool:
+        """Whether a secret stands, as it is, in something that can be written as JSON."""
+        if not self._needles:
+            return False
+        written = _encode(value).decode()
+        return _holds_any(written, tuple(_encode(secret)[1:-1].decode() for secret in self._whole()))
+
+    def exchanged(self, value: Any, by: Callable[[str], str]) -> Any:
+        """A JSON value with what `by` gives in place of each secret that stands in a text of it as it is; keys stay.
+
+        The same object where there is none.
+        """
+        if not self.finds(value):
+            return value
+        longest_first = sorted(self._whole(), key=len, reverse=True)
+        pattern = re.compile("|".join([f"(?:{HANDLE})", *map(re.escape, longest_first)]))
+        return _exchanged(value, lambda text: pattern.sub(lambda m: m[0] if m[1] else by(m[0]), text))
+
+    def _whole(self) -> list[str]:
+        return [secret for secret in self._secrets if len(secret) >= LENGTH_MIN]
+
     def _look_for(self, new: Iterable[str]) -> None:
         """Plain searches for each needle come first: on text without secrets they beat one pattern tenfold."""
         self._needles = _without_longer(new, self._needles)
@@ -158,6 +179,14 @@ class Redactor:
                 name = f"{shown} ({len(masked) + 1})"
             masked[name] = self._masked(part, depth + 1)
         return value if _same(masked, value) and _same(masked.values(), value.values()) else masked
+
+
+def _exchanged(value: Any, by: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return by(value)
+    if isinstance(value, dict):
+        return {key: _exchanged(part, by) for key, part in value.items()}
+    return [_exchanged(part, by) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _holds_any(text: str, needles: tuple[str, ...]) -> bool:

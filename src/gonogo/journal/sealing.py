@@ -35,6 +35,9 @@ class Unsealed(Exception):  # noqa: N818 - the name says what is wrong
 class Seals(Protocol):
     """The sealed values of one run. All but `check` may raise JournalError."""
 
+    used: bool
+    """Whether something was sealed by way of this object."""
+
     def check(self) -> None:
         """Whether values can be sealed here. Raises Unsealable."""
         ...
@@ -64,6 +67,7 @@ class MemorySeals(Seals):
     """For tests and embedding: gone with the process."""
 
     def __init__(self) -> None:
+        self.used = False
         self._secret = secrets.token_bytes(SECRET_BYTES)
         self._known: dict[str, bytes] = {}
 
@@ -72,6 +76,7 @@ class MemorySeals(Seals):
 
     def seal(self, data: bytes) -> str:
         """Keep it."""
+        self.used = True
         tag = tag_of(data, self._secret)
         self._known[tag] = data
         return tag
@@ -105,6 +110,7 @@ class FileSeals(Seals):
     """
 
     def __init__(self, path: Path, *, durable: bool = True) -> None:
+        self.used = False
         self._path = path
         self._durable = durable
         self._secret = b""
@@ -117,6 +123,7 @@ class FileSeals(Seals):
 
     def seal(self, data: bytes) -> str:
         """Keep it. Raises JournalError."""
+        self.used = True
         with files.system_errors("write", self._path):
             there = self._path.exists()
             if there and self._whole_bytes < 0:

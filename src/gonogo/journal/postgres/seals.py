@@ -1,8 +1,8 @@
 """Sealed values of runs that several machines share: rows that only a worker with the key can read.
 
 The key is never in the database: each worker gets it from its environment (`GONOGO_SEAL_KEY`), 32 bytes in base64.
-Older keys may follow, separated by commas; they still open what they sealed. Each value is encrypted with AES-256-GCM under a
-nonce of its own, and bound to its run and its tag, so that no row can stand in for another.
+Older keys may follow, separated by commas; they still open what they sealed. Each value is encrypted with AES-256-GCM
+under a nonce of its own, and bound to its run and its tag, so that no row can stand in for another.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ class PostgresSeals(Seals):
     """The sealed values of one run; each is on disk when `seal` returns."""
 
     def __init__(self, run_id: str, link: Link, keys: SealKeys) -> None:
+        self.used = False
         self._run_id = run_id
         self._link = link
         self._keys = keys
@@ -115,6 +116,7 @@ class PostgresSeals(Seals):
     def seal(self, data: bytes) -> str:
         """Keep it, encrypted. Raises Unsealable, JournalError."""
         self.check()
+        self.used = True
         tag = self._keys.tag(data, self._run_id)
         given = {"run": self._run_id, "tag": tag, "sealed": self._keys.sealed(data, self._bound_to(tag))}
         self._link.do(f"write run {self._run_id}", lambda connection: connection.execute(_PUT, given))
