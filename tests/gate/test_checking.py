@@ -76,3 +76,14 @@ def test_a_policy_is_frozen_serialisable_and_named_by_its_hash() -> None:
         Policy(targets=(Target("a", capabilities=frozenset("xyz")),)).digest()
         == Policy(targets=(Target("a", capabilities=frozenset("zyx")),)).digest()
     )
+
+
+def test_F4_a_gate_goes_by_the_policy_as_it_was() -> None:
+    """F4, R17: what was handed in may be changed afterwards, the gate's own isn't."""
+    params: dict[str, Any] = {"stop": ["x"]}
+    made = Gate(Policy(targets=(Target("a", params=params),)))
+    before = made.policy.digest()
+    params["stop"].append("y")
+    params["seed"] = 7
+    assert made.policy.targets[0].params == {"stop": ["x"]}
+    assert made.policy.digest() == before

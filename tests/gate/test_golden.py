@@ -30,6 +30,7 @@ from gonogo.gate import (
     Exhausted,
     GateError,
     StreamReset,
+    Usage,
     ValidationStuck,
     rule,
 )
@@ -237,3 +238,23 @@ def test_the_same_script_gives_the_same_decisions_in_every_face() -> None:
     assert [(type(each), each.offset_ms) for each in record.decisions] == [
         (type(each), each.offset_ms) for each in other.decisions
     ]
+
+
+def test_a_decision_tells_what_was_used_before_and_after_its_attempt() -> None:
+    """E.10: budgets before and after."""
+    there = world(a=[Http(503), "a"])
+
+    async def story() -> Any:
+        step = structs.replace(
+            there.step(), usage=lambda value: Usage(input_tokens=5, output_tokens=2, cost_usd=0.5)
+        )
+        given = policy(
+            "a", after=(rule("retry", {"error_kind": "overloaded"}), rule("ok", {"attempt": {"gt": 0}}))
+        )
+        return await gate(given).answer(step)
+
+    first, second = asyncio.run(story()).record.decided()
+    assert (first.before.attempts, first.after.attempts) == (0, 1)
+    assert (second.before.attempts, second.after.attempts) == (1, 2)
+    assert (second.before.tokens, second.after.tokens, second.after.cost_usd) == (0, 7, 0.5)
+    assert first.after.elapsed_s <= second.before.elapsed_s <= second.after.elapsed_s

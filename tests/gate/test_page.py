@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from typing import Any
 
 import pytest
 from tests.gate.world import answered, world
 
-from gonogo.gate import Gate, Policy
+from gonogo.gate import Gate, Policy, ValidationStuck
 from gonogo.gate.lifecycle import MOVES, diagram
 from tools import gate_page
 
@@ -56,3 +58,28 @@ def test_the_recipe_for_a_local_model_does_what_it_says() -> None:
     there = world(local=["bad", "bad too", "x"], cloud="good")
     found = answered(made.policy, there, validate=lambda value: None if value == "good" else f"{value}!")
     assert (found.value, there.called) == ("good", ["local", "local", "cloud"])
+
+
+def test_the_recipe_for_schema_repair_does_what_it_says() -> None:
+    """A wrong answer goes back with what was wrong about it; the same wrong one twice ends it, a right one is it."""
+    [block] = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
+        if "answer_of_the_model" in block
+    ]
+    told: list[tuple[object, object]] = []
+    answers = iter(["no", "{}", "no", "no"])
+
+    async def answer_of_the_model(rejected: object, feedback: object) -> str:
+        told.append((rejected, feedback))
+        return next(answers)
+
+    names: dict[str, Any] = {"answer_of_the_model": answer_of_the_model}
+    exec(compile(block, "page", "exec"), names)
+    assert asyncio.run(names["gate"].call(names["triage"])) == "{}"
+    assert told[0] == (None, None)
+    assert told[1][0] == "no"
+    assert "JSON alone." in str(told[1][1])
+    assert "no JSON object" in str(told[1][1])
+    with pytest.raises(ValidationStuck):
+        asyncio.run(names["gate"].call(names["triage"]))

@@ -17,8 +17,8 @@ from tests.test_architecture import (
 )
 
 PURE = """
-    breaker checking circuit commands decisions doubting ending events going guards lifecycle machine pieces policy
-    reading record replaying rules scopes signals state step summary taxonomy telling verdicts voices waits
+    breaker checking circuit commands decisions doubting ending events evidence going guards lifecycle machine pieces
+    policy reading record replaying rules scopes signals state step summary taxonomy telling verdicts voices waits
 """.split()
 ACTING = """
     admission breakers budgets calling calls clock failures gate hedging judging ledger nesting observed processes

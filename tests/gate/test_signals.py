@@ -87,7 +87,7 @@ def test_each_failure_has_its_kind(error: Exception, kind: str) -> None:
 
 BODIES = json.loads((Path(__file__).parents[1] / "models" / "vendor_bodies.json").read_text())
 """Bodies in the forms of vendors, with the row of D.2 that each is."""
-BY_PHRASE = {"anthropic context", "anthropic credit", "vllm context", "gemini context"}
+BY_PHRASE = {"anthropic context", "anthropic credit", "vllm context", "gemini context", "mistral context"}
 """They say it in words alone. The readers of models know the words; for exceptions the gate reads no texts."""
 
 

@@ -74,6 +74,8 @@ class RuleDecided(Decision, frozen=True, tag="rule_decided"):
     """One decision with all its evidence: what the rules (or the taxonomy) wanted, what was done, what was in the way.
 
     `phase`: before, after, admission. `rule` is the index of the one that spoke; None: the taxonomy's row did.
+    `before` is what was used before the attempt that is decided about, `after` with it; of a decision before an attempt
+    there is the first alone.
     """
 
     attempt: int

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
 from itertools import count
 from typing import Any
 
 import anyio
 from anyio import to_thread
+from msgspec import structs
 
 from gonogo.errors import UsageError
 from gonogo.gate.breaker import BreakerPolicy
@@ -73,7 +75,7 @@ class Gate:
     ) -> None:
         given = Policy(targets=(Target(policy),)) if isinstance(policy, str) else policy
         self.predicates: Predicates = predicates or {}
-        self.policy = checked(given, self.predicates, evaluates=evaluate is not None)
+        self.policy = _owned(checked(given, self.predicates, evaluates=evaluate is not None))
         self.clock: Clock = clock or SystemClock()
         self.retries = retries or RetryShare()
         self.purse = purse
@@ -223,3 +225,13 @@ def _loop_runs() -> bool:
     except Exception:  # noqa: BLE001 - what is raised depends on the installed libraries; all of it means no
         return False
     return True
+
+
+def _owned(policy: Policy) -> Policy:
+    """The policy with values of its own: whoever made it can't change it any more (F4)."""
+    if not any(target.params for target in policy.targets):
+        return policy
+    return structs.replace(
+        policy,
+        targets=tuple(structs.replace(target, params=deepcopy(target.params)) for target in policy.targets),
+    )

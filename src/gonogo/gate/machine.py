@@ -14,9 +14,10 @@ from gonogo.gate import commands as c
 from gonogo.gate import decisions as d
 from gonogo.gate import ending, going, guards, lifecycle
 from gonogo.gate import events as e
+from gonogo.gate.evidence import decided
 from gonogo.gate.policy import Policy, Rule
 from gonogo.gate.rules import Entry, Found, is_data, look
-from gonogo.gate.scopes import reads_of, scope_of
+from gonogo.gate.scopes import scope_of
 from gonogo.gate.signals import Classification
 from gonogo.gate.state import State, Turn, begin
 from gonogo.gate.taxonomy import row_of
@@ -82,7 +83,7 @@ def _judged(turn: Turn, event: e.Judged) -> None:
 def _decided(turn: Turn, found: Found) -> None:
     phase, turn.state.judging = turn.state.judging, ""
     if found.error is not None and turn.policy.strict:
-        _record(turn, phase, found.entries, None, "fail-fast", "fail-fast")
+        decided(turn, phase, found.entries, None, "fail-fast", "fail-fast")
         ending.fail(turn, "misconfigured", "rule-error", phase, found.error)
     elif phase == "before":
         _before(turn, found)
@@ -96,7 +97,7 @@ def _before(turn: Turn, found: Found) -> None:
     state = turn.state
     rule = None if found.chosen is None else turn.policy.before[found.chosen]
     verb = rule.then if rule else "continue"
-    _record(turn, "before", found.entries, found.chosen, verb, verb)
+    decided(turn, "before", found.entries, found.chosen, verb, verb)
     if rule is None or verb == "continue":
         going.admit(turn)
     elif verb == "skip-target":
@@ -240,11 +241,11 @@ def _after(turn: Turn, chosen: int | None, entries: tuple[Entry, ...]) -> None:
     state.spoke = len(turn.policy.after) if chosen is None else chosen
     wanted = rule.then if rule else by_taxonomy(state)
     if wanted in ("ok", "fail-fast"):
-        _record(turn, "after", entries, chosen, wanted, wanted)
+        decided(turn, "after", entries, chosen, wanted, wanted)
         ending.settle(turn, wanted, rule)
         return
     plan = going.plan(turn, wanted, rule)
-    _record(turn, "after", entries, chosen, wanted, plan.did, plan.blocked_by, plan.target)
+    decided(turn, "after", entries, chosen, wanted, plan.did, plan.blocked_by, plan.target)
     if plan.block is not None and not plan.block.exhausts:
         ending.blocked(turn, plan.block, wanted, "after")
         return
@@ -309,7 +310,7 @@ def _exhausted(turn: Turn, category: str = "", kind: str = "") -> None:
 
 def _second_look(turn: Turn, found: Found) -> None:
     did = "fail-fast" if found.chosen is None else "fallback"
-    _record(turn, "exhausted", found.entries, found.chosen, did, did)
+    decided(turn, "exhausted", found.entries, found.chosen, did, did)
     if found.chosen is None:
         ending.give_up(turn, "", "")
     else:
@@ -350,42 +351,6 @@ def _cancelled(turn: Turn, event: e.Cancelled) -> None:
 def _breaker(turn: Turn, change: Any) -> None:
     if change is not None:
         turn.decisions.append(d.BreakerChanged(turn.offset_ms, change))
-
-
-def _record(
-    turn: Turn,
-    phase: str,
-    entries: tuple[Entry, ...],
-    chosen: int | None,
-    wanted: str,
-    did: str,
-    blocked_by: str | None = None,
-    to: int | None = None,
-) -> None:
-    """The decision, with what it stands on (E.10)."""
-    state, policy = turn.state, turn.policy
-    rules = policy.before if phase == "before" else policy.after
-    rule = None if chosen is None else rules[chosen]
-    index = state.candidate if phase == "before" else state.current
-    turn.decisions.append(
-        d.RuleDecided(
-            turn.offset_ms,
-            state.number,
-            phase,
-            wanted,
-            did,
-            chosen,
-            rule.named if rule else "",
-            rule.kind if rule else "",
-            blocked_by,
-            entries,
-            reads_of(state, entries) if entries else (),
-            state.failure,
-            policy.targets[index].name,
-            None if to is None else policy.targets[to].name,
-            state.budget(turn.at),
-        )
-    )
 
 
 _HANDLERS: dict[type, Callable[[Turn, Any], None]] = {

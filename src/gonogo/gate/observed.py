@@ -113,11 +113,19 @@ def _codes(error: BaseException) -> Iterator[str]:
     body = getattr(error, "body", None)
     if isinstance(body, Mapping):
         inner = body.get("error")
-        for holder in (inner, body):
+        for holder in (*_details(inner), inner, body):
             if isinstance(holder, Mapping):
                 yield from (
-                    value for key in ("code", "type", "status") if isinstance(value := holder.get(key), str)
+                    value
+                    for key in ("reason", "code", "type", "status")
+                    if isinstance(value := holder.get(key), str)
                 )
+
+
+def _details(error: Any) -> list[Any]:
+    """google.rpc's: they say more than the status beside them."""
+    details = error.get("details") if isinstance(error, Mapping) else None
+    return details[:20] if isinstance(details, list) else []
 
 
 def _headers(error: BaseException) -> Mapping[str, str]:

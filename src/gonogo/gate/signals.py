@@ -116,9 +116,17 @@ TESTS: tuple[Test, ...] = (
             """
         ),
     ),
-    Test("auth", codes=_words("authentication_error invalid_api_key invalid_authentication UNAUTHENTICATED")),
+    Test(
+        "auth",
+        codes=_words(
+            "authentication_error invalid_api_key API_KEY_INVALID invalid_authentication UNAUTHENTICATED"
+        ),
+    ),
     Test("permission", codes=_words("permission_error PERMISSION_DENIED AccessDeniedException")),
-    Test("not-found", codes=_words("model_not_found not_found_error DeploymentNotFound NOT_FOUND")),
+    Test(
+        "not-found",
+        codes=_words("model_not_found not_found_error DeploymentNotFound NOT_FOUND invalid_model"),
+    ),
     Test("rate-limit", statuses=frozenset({429}), effect="none"),
     Test("overloaded", statuses=frozenset({503, 529})),
     Test("server-5xx", statuses=frozenset({408, *range(500, 600)})),

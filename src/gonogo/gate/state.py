@@ -77,6 +77,16 @@ class State(Struct):
             self.number, used.input_tokens + used.output_tokens, used.cost_usd, round(at - self.start_at, 6)
         )
 
+    def budget_before(self) -> Budget:
+        """How much of them was used before the attempt that ended last."""
+        used, last = self.used, self.last.usage if self.last is not None else NOTHING_USED
+        return Budget(
+            self.number - 1,
+            used.input_tokens + used.output_tokens - last.input_tokens - last.output_tokens,
+            round(used.cost_usd - last.cost_usd, 12),
+            round(self.attempt_at - self.start_at, 6),
+        )
+
     def made_on(self, index: int) -> int:
         """Attempts on a target."""
         return self.per_target.get(self.policy.targets[index].name, 0)

@@ -101,10 +101,20 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
-        "auth", codes=("invalid_api_key", "authentication_error", "invalid_authentication", "unauthenticated")
+        "auth",
+        codes=(
+            "invalid_api_key",
+            "api_key_invalid",  # Gemini, with a 400
+            "authentication_error",
+            "invalid_authentication",
+            "unauthenticated",
+        ),
     ),
     Row("permission", codes=("permission_error", "permission_denied", "accessdeniedexception")),
-    Row("not-found", codes=("model_not_found", "not_found_error", "deploymentnotfound", "not_found")),
+    Row(
+        "not-found",
+        codes=("model_not_found", "not_found_error", "deploymentnotfound", "not_found", "invalid_model"),
+    ),
     Row("context-too-long", statuses=(400, 422, 500), phrases=_CONTEXT_PHRASES),
     Row("content-filter", statuses=(400,), phrases=("content management policy",)),  # Azure
     Row("auth", statuses=(401,)),
@@ -235,6 +245,7 @@ def said_by(body: object, headers: Mapping[str, str]) -> Said:
     nested = inner.get("innererror")
     codes = [
         ("innererror.code", nested.get("code") if isinstance(nested, dict) else None),
+        ("error.details", _reason_in(inner)),
         ("error.code", inner.get("code")),
         ("error.type", inner.get("type")),
         ("error.status", inner.get("status")),
@@ -255,6 +266,15 @@ def _status_in(inner: Mapping[str, Any]) -> int | None:
     for value in (inner.get("code"), inner.get("status")):
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
             return value
+    return None
+
+
+def _reason_in(inner: Mapping[str, Any]) -> object:
+    """`reason` of google.rpc.ErrorInfo, which says more than the status beside it."""
+    details = inner.get("details")
+    for detail in details[:20] if isinstance(details, list) else ():
+        if isinstance(detail, dict) and isinstance(detail.get("reason"), str):
+            return detail["reason"]
     return None
 
 
