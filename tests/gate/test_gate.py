@@ -14,14 +14,17 @@ import pytest
 from msgspec import structs
 from tests.gate.world import (
     NO_WAIT,
+    Chunk,
     Http,
     Slow,
     StepFailed,
     answered,
+    collected,
     gate,
     golden,
     play,
     policy,
+    streams,
     world,
 )
 
@@ -44,8 +47,10 @@ from gonogo.gate import (
     Timers,
     rule,
 )
+from gonogo.gate import breaker as b
 from gonogo.gate import decisions as d
 from gonogo.gate.replaying import replay
+from gonogo.gate.voices import Writer
 
 
 def test_three_lines_wrap_any_async_function() -> None:
@@ -429,16 +434,63 @@ def test_a_watcher_hears_everything_and_disturbs_nothing() -> None:
     assert answer.record.notes == ["a watcher failed: RuntimeError: oh"]
 
 
-def test_every_declared_decision_has_an_emitter() -> None:
-    """B50: seen in the source of the core; those the stories above don't meet are met elsewhere."""
-    source = "".join(
-        (Path(d.__file__).parent / f"{name}.py").read_text()
-        for name in ("machine", "going", "ending", "evidence")
-    )
-    declared = [
-        name for name, thing in vars(d).items() if isinstance(thing, type) and issubclass(thing, d.Decision)
-    ]
-    assert [name for name in declared if f"d.{name}(" not in source.replace("\n", "")] == ["Decision"]
+def test_B50_every_declared_decision_is_heard_by_who_listens(tmp_path: Path) -> None:
+    """B50: not only declared; each is made by some call and comes out through `watch`."""
+    heard: set[type] = set()
+
+    def listening(given: Policy, **more: Any) -> Gate:
+        return gate(given, watch=lambda call, decision: heard.add(type(decision)), **more)
+
+    async def story() -> None:
+        down = world(a=[Http(503)], b=[Http(401)])
+        given = policy(
+            "a", "b", after=(rule("retry", {"error_kind": "overloaded", "target_attempt": {"lt": 2}}),)
+        )
+        await listening(given).answer(down.step(fallback=Late()))
+        with pytest.raises(GateError):
+            await listening(policy("a")).answer(world(a=[Http(429, retry_after="300")]).step())
+        opening = policy("a", "b", breaker=BreakerPolicy(failures=1), backoff=NO_WAIT)
+        await listening(opening).answer(world(a=[Http(500)], b="b").step())
+        part = [Chunk("x"), ConnectionResetError()]
+        whole = [Chunk("y"), Chunk(finish="stop", end=True)]
+        await collected(
+            listening(policy("a", mode="restart", backoff=NO_WAIT)).stream(streams(a=[part, whole]).step())
+        )
+
+    async def beside_another_process() -> None:
+        store, other = FileStore(tmp_path), Writer("elsewhere:1")
+        broken = b.failed(BreakerPolicy(failures=1), b.CLOSED, time.monotonic(), "x", "network", me=other)
+        store.compare_and_set("name=a/model=a-model", 0, broken)
+        watch = lambda call, decision: heard.add(type(decision))  # noqa: E731
+        await Gate(policy("a", breaker=BreakerPolicy()), store=store, watch=watch).answer(world(a="a").step())
+
+    play(story)
+    asyncio.run(beside_another_process())
+    declared = {
+        thing for thing in vars(d).values() if isinstance(thing, type) and issubclass(thing, d.Decision)
+    } - {d.Decision}
+    assert {kind.__name__ for kind in declared - heard} == set()
+
+
+class Late:
+    """A fallback."""
+
+    async def __call__(self, error: BaseException | None) -> str:
+        return "late"
+
+
+def test_a_plain_function_is_called_once_and_told_apart() -> None:
+    """It has done its work by the time anybody notices, so it isn't called again."""
+    done: list[int] = []
+
+    def post() -> int:
+        done.append(1)
+        return 1
+
+    with pytest.raises(GateError, match="no async function: call_sync takes plain ones") as raised:
+        play(lambda: gate(policy("a", "b")).call(post))
+    assert done == [1]
+    assert raised.value.effect == "done"
 
 
 def test_a_record_decides_the_same_again_and_tells_what_another_policy_would_do() -> None:

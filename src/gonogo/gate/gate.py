@@ -29,6 +29,7 @@ from gonogo.gate.calling import answer
 from gonogo.gate.calls import Call, Keep
 from gonogo.gate.checking import checked
 from gonogo.gate.clock import Clock, SystemClock
+from gonogo.gate.failures import StepFailed
 from gonogo.gate.judging import Evaluator, Predicates
 from gonogo.gate.ledger import Opens
 from gonogo.gate.nesting import Watch
@@ -204,10 +205,16 @@ def _breakers(policy: BreakerPolicy | None, store: Store | None, clock: Clock) -
 def _step_of(
     function: Callable[..., Awaitable[Any]], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Step:
-    def invoke(attempt: Attempt) -> Awaitable[Any]:
-        return function(*args, **kwargs)
+    name = getattr(function, "__name__", "call")
 
-    return Step(getattr(function, "__name__", "call"), invoke)
+    def invoke(attempt: Attempt) -> Awaitable[Any]:
+        found = function(*args, **kwargs)
+        if not isinstance(found, Awaitable):  # it has run, and must not run again
+            told = f"{name} is no async function: call_sync takes plain ones"
+            raise StepFailed("bad-request", told, effect="done")
+        return found
+
+    return Step(name, invoke)
 
 
 def _in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
