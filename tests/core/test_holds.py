@@ -7,6 +7,7 @@ from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear,
 
 from gonogo.core import decisions as d
 from gonogo.core.events import AnswerGiven, CallLost, Resumed
+from gonogo.core.plan import Hold
 
 
 def test_C_15_a_wait_is_no_failure_and_holds_the_run() -> None:
@@ -154,3 +155,49 @@ def test_semantics_7_a_step_in_doubt_that_was_asked_for_runs_again_once_it_is_cl
     assert script.started == ["a", "b", "a", "z"]
     assert (script.node("a").output, script.verdict) == ("second", "GO")
     assert len(script.decided(d.Superseded, "a")) == (word != "again")
+
+
+# --- semantics 14: calls that weren't made for want of a secret
+
+
+def unread() -> Script:
+    """A run whose call can't be made, since a secret can't be read; when it is made again it can."""
+    calls = iter([Parks(sealed="login.token"), "done"])
+    return Script(plan(step("use"), step("b", "use")), calls={"use": lambda command: next(calls)})
+
+
+def test_a_call_that_wants_a_secret_holds_the_run() -> None:
+    """Nothing was done, and nothing has failed."""
+    script = unread()
+    assert (script.verdict, script.outcome("use"), script.state.slots) == ("HOLD", None, 0)
+
+
+def test_who_restored_the_secret_has_the_call_made_again() -> None:
+    """By an answer, or by resuming the run."""
+    for event in (AnswerGiven(step="use", text=" Again "), Resumed()):
+        script = unread().tell(event)
+        assert (script.verdict, script.node("use").output) == ("GO", "done")
+        assert script.started == ["use", "use", "b"]
+
+
+def test_a_resume_that_brings_an_answer_leaves_it_to_the_answer() -> None:
+    """The call would be under way when the answer comes, and not hear of it."""
+    script = unread().tell(Resumed(reopens=False), AnswerGiven(step="use", text="failed", by="ana"))
+    assert (script.verdict, script.outcome("use")) == ("NO-GO", "failed")
+    assert script.node("use").fault is not None
+    assert script.node("use").fault.kind == "secret.unopened"
+    assert script.started == ["use"]
+
+
+def test_other_words_never_become_the_output_of_a_call_that_wasnt_made() -> None:
+    """They are kept as not taken."""
+    script = unread().tell(AnswerGiven(step="use", text="some output"))
+    assert script.verdict == "HOLD"
+    assert [each.reason for each in script.decided(d.NotTaken)] == ["words"]
+
+
+def test_terms_for_a_steps_own_question_dont_hold_for_a_secret() -> None:
+    """Approvers were named for what the step does, and nobody is asked about that."""
+    terms = Hold(approvers=("ana",), quorum=1)
+    script = Script(plan(step("use", hold=terms)), calls={"use": Parks(sealed="login.token")})
+    assert script.tell(AnswerGiven(step="use", text="failed", by="somebody")).verdict == "NO-GO"

@@ -79,6 +79,7 @@ def test_without_the_store_the_run_waits_for_a_person() -> None:
     result = app.answer_run("r", "asks", "yes")
     assert result is not None
     assert (result.verdict, result.waiting) == ("HOLD", ("last",))
+    assert "--from" not in str(result.state.nodes["last"][""].hold)
 
 
 def test_the_same_file_is_no_changed_file() -> None:

@@ -13,15 +13,20 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from gonogo import app
 from gonogo.core.events import AnswerGiven
+from gonogo.core.plan import Edge, Need, Step
 from gonogo.errors import UsageError
 from gonogo.hosts import vault
 from gonogo.hosts.base import LogLine, RunResult
 from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.postgres.runs import PostgresRuns
+from gonogo.provider import Call, Context, Done, Outcome, Provider
+from gonogo.providers.noop import Config
+from gonogo.providers.table import built_in
 
 TOKEN = "it's a tok-en no-body knows"
 HEAD = 'version: "1.0"\nmax_parallelism: 1\n'
@@ -382,6 +387,47 @@ def test_a_secret_that_was_used_often_doesnt_keep_others_from_being_masked(
     assert result.output("echoes") == "***"
 
 
+def test_in_safe_mode_a_call_that_isnt_made_says_where_a_secret_came_from() -> None:
+    """Its output is what it would have been given."""
+    plan = app.loads(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + """
+  acts: {type: command, exec: "true {{ outputs.login.token | shell_escape }}", mutates: true, depends_on: login}
+"""
+    )
+    result = app.start_run(plan, app.Start(safe_mode=True))
+    assert result.output("acts")["inputs"]["exec"] == f"true '{SHORT}'"
+
+
+def test_a_handle_in_the_arguments_of_a_tool_means_nothing() -> None:
+    """A model may have read one somewhere."""
+
+    async def uses_a_tool(call: Call, context: Context) -> Outcome:
+        copied = call.names["outputs"]["login"]["token"]
+        assert copied.startswith("[secret login.token ")
+        used = await context.run_step("sends", {"x": copied}, number=1)
+        assert isinstance(used, Done), used
+        return Done()
+
+    table = built_in([Provider(name="mine", config=Config, run=uses_a_tool)])
+    plan = app.loads(
+        HEAD
+        + "steps:"
+        + LOGIN
+        + """
+  never: {type: noop, if: "false", depends_on: login}
+  sends: {type: command, depends_on: never, exec: "printf %s {{ args.x | shell_escape }} > sent"}
+"""
+    ).plan
+    step = Step("model", "mine", depends_on=(Need((Edge("login"),)),))
+    plan = replace(plan, steps={**plan.steps, "model": step})
+    result = app.start_run(plan, options=app.Options(table=table))
+    assert result.verdict == "GO", result.fault
+    assert Path("sent").read_text() == SHORT
+
+
 def test_memory_hands_secrets_on() -> None:
     """It holds handles like any other part of the state."""
     result = run(
@@ -465,7 +511,12 @@ def test_a_secret_that_is_gone_holds_the_run_for_a_person(parked: Callable[[], R
     node = result.state.nodes["uses"][""]
     assert node.hold is not None
     assert node.hold.details == {"sealed": "login.token"}
-    for part in ("uses needs the secret login.token", "sealed is gone", "'again'", "gonogo resume r --from"):
+    for part in (
+        "uses needs the secret login.token",
+        "sealed is gone",
+        "'again'",
+        "gonogo resume r --from login",
+    ):
         assert part in node.hold.prompt
 
 

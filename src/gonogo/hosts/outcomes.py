@@ -77,11 +77,13 @@ class Outcomes:
 
     def unopened(self, step: str, call: int, at: float, problem: Unopened) -> CallParked:
         """The event of a call that wasn't made for want of a secret (semantics.md 14)."""
-        prompt = f"{step} needs the secret {problem.name}, which can't be read: {problem.why}, then answer 'again'; or"
-        more = (
-            f"have it made anew with 'gonogo resume {self._vault.run_id} --from' its step; or answer 'failed'"
+        prompt = (
+            f"{step} needs the secret {problem.name}, which can't be read: {problem.why}, then answer 'again'"
         )
-        text = self._redactor.text(f"{prompt} {more}")
+        giver = self._vault.giver(problem.name)
+        if giver is not None:
+            prompt += f"; or have it made anew: gonogo resume {self._vault.run_id} --from {giver}"
+        text = self._redactor.text(f"{prompt}; or answer 'failed'")
         return CallParked(at=at, call=call, prompt=text, details={"sealed": problem.name})
 
     def failure(

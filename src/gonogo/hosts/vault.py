@@ -16,7 +16,7 @@ import msgspec
 from gonogo.core.graph import Graph
 from gonogo.core.plan import Step
 from gonogo.core.state import State
-from gonogo.journal.handles import handle, may_hold, replaced
+from gonogo.journal.handles import handle, may_hold, named, replaced
 from gonogo.journal.normalise import to_json
 from gonogo.journal.redact import MASK, Redactor
 from gonogo.journal.sealing import Seals, Unsealable, Unsealed
@@ -73,6 +73,11 @@ class Vault:
             steps = graph.steps.values()
             self._declared = graph, any(step.secret_outputs or step.type == "workflow" for step in steps)
         return self._declared[1]
+
+    def giver(self, name: str) -> str | None:
+        """The step that gave a secret; None where it came from elsewhere."""
+        steps = [step for step in self._state.graph.steps if f"{name}.".startswith(f"{named(step)}.")]
+        return max(steps, key=len, default=None)
 
     def load(self) -> None:
         """Know what was sealed before, so that no text shows it. What can't be read is told when it is needed."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["handle", "is_handle", "may_hold", "replaced", "shortened"]
+__all__ = ["handle", "may_hold", "named", "replaced", "shortened"]
 
 BEGINNING = "[secret "
 PATTERN = r"\[secret ([\w.-]{1,160}) ([0-9a-f]{32})\]"
@@ -26,12 +26,12 @@ _encode = msgspec.json.Encoder().encode
 
 def handle(name: str, tag: str) -> str:
     """The handle of a secret. `name`: step and path, in whatever characters; `tag`: 32 hex digits."""
-    return f"{BEGINNING}{_UNFIT.sub('_', name)[:NAME_MAX]} {tag}]"
+    return f"{BEGINNING}{named(name)} {tag}]"
 
 
-def is_handle(text: str) -> bool:
-    """Whether a text is a handle and nothing else."""
-    return _HANDLE.fullmatch(text) is not None
+def named(name: str) -> str:
+    """A name as a handle has it."""
+    return _UNFIT.sub("_", name)[:NAME_MAX]
 
 
 def may_hold(value: Any) -> bool:
