@@ -256,6 +256,26 @@ def test_a_handle_that_an_output_copied_means_nothing(parse: str, path: str, ans
     assert "[secret login.token]" in Path("sent").read_text()
 
 
+SAYS = """
+  asks: {type: human-input, prompt: "what?", depends_on: login}
+  uses: {type: command, depends_on: asks, exec: "printf %s {{ outputs.asks.text | shell_escape }} > sent"}
+"""
+
+
+@pytest.mark.parametrize("how", ["later", "at hand", "given"])
+def test_a_handle_that_a_person_writes_means_nothing(how: str) -> None:
+    """In an answer, whichever way it comes, and in an output that is given in place of a run."""
+    first = run(HEAD + "steps:" + LOGIN + SAYS)
+    copied = first.output("login")["token"]
+    if how == "later":
+        app.answer_run("r", "asks", copied)
+    elif how == "at hand":
+        app.run_again_from("r", app.Wish(steps=("asks",)), app.Options(message=copied))
+    else:
+        app.run_again_from("r", app.Wish(outputs={"asks": {"text": copied}}))
+    assert Path("sent").read_text() == SHORT
+
+
 def test_a_handle_of_another_run_means_nothing() -> None:
     """Not even where a script made the text: each run has tags of its own."""
     other = app.start_run(app.loads(USES), app.Start(run_id="other"))
