@@ -211,3 +211,18 @@ sys.stdin.read()
         other.communicate(b"")
     assert ended.code == 2
     assert f"is being written by process {other.pid} on {os.uname().nodename}, since 20" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("key", "status", "told"),
+    [("", "note", "isn't set"), ("a password", "error", "holds no key"), ("a2" * 21 + "a=", "ok", "is set")],
+)
+def test_the_doctor_looks_at_the_key_of_secret_outputs(
+    gonogo, database: str, monkeypatch: pytest.MonkeyPatch, key: str, status: str, told: str
+) -> None:
+    """Before a step is refused for want of it; the key itself isn't shown."""
+    monkeypatch.setenv("GONOGO_SEAL_KEY", key)
+    ended = gonogo("doctor", "--store", database, "--format", "json")
+    found = {one["name"]: one for one in ended.json["checks"]}["seal key"]
+    assert (found["status"], told in found["text"]) == (status, True)
+    assert not key or key not in ended.out

@@ -80,7 +80,7 @@ def examine(runs_dir: Place) -> Iterator[Finding]:
 def _of_place(place: Place) -> tuple[tuple[str, Callable[[], Finding]], ...]:
     if isinstance(place, Path):
         return ("runs folder", lambda: _runs_folder(place)), ("disk", lambda: _disk(place))
-    return (("store", lambda: _store(place)),)
+    return ("store", lambda: _store(place)), ("seal key", _seal_key)
 
 
 def _python() -> Finding:
@@ -154,6 +154,21 @@ def _store(address: Address) -> Finding:
     if doubts:
         return Finding("store", "warning", f"{told}; {doubts[0][0]}", doubts[0][1])
     return Finding("store", "ok", told)
+
+
+def _seal_key() -> Finding:
+    """Whether a store that others can read could keep secret outputs."""
+    from gonogo.journal.postgres.seals import SEAL_KEY, SealKeys
+
+    written = os.environ.get(SEAL_KEY, "")
+    if not written:
+        return Finding("seal key", "note", f"{SEAL_KEY} isn't set; only steps with secret_outputs need it")
+    trouble, _, advice = SealKeys(written).trouble().partition(": ")
+    return (
+        Finding("seal key", "error", trouble, advice)
+        if trouble
+        else Finding("seal key", "ok", f"{SEAL_KEY} is set")
+    )
 
 
 def _runs_folder(runs_dir: Path) -> Finding:

@@ -13,11 +13,12 @@ import secrets
 from typing import TYPE_CHECKING
 
 from gonogo.core.secrecy import SEAL_KEY
-from gonogo.journal.postgres.link import Link
 from gonogo.journal.sealing import Seals, Unsealable, Unsealed, tag_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    from gonogo.journal.postgres.link import Link
 
 __all__ = ["SEAL_KEY", "PostgresSeals", "SealKeys"]
 
