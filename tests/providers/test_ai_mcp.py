@@ -311,3 +311,24 @@ def test_a_server_at_a_url_that_is_down_is_a_fault(do: Do) -> None:
     with FaultyServer(faulty.RESET_BEFORE_HEADERS) as server:
         outcome = failed(do("ai", mock("x", **lent({"url": server.url}, "echo"))))
     assert outcome.fault.kind == "http.network"
+
+
+@pytest.mark.parametrize(
+    "body", [b"nobody knows you, k3y-of-the-shop", b'{"error": {"message": "k3y-of-the-shop"}}']
+)
+def test_SEC_2_a_token_that_a_server_repeats_is_nowhere(
+    body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its variable is called: a key that holds a secret says that it is one, however deep it stands."""
+    monkeypatch.setenv("HARMLESS", "k3y-of-the-shop")
+    auth = {"type": "bearer", "token": "${{ env.HARMLESS }}"}
+    with FaultyServer(answer(200, body), answer(401, body)) as server:
+        for _ in range(2):
+            result = go(tmp_path, **mock("x", **lent({"url": server.url, "auth": auth}, "t")))
+            assert result.verdict == "NO-GO"
+            assert "k3y-of-the-shop" not in repr(result)
+        assert server.requests[0].headers["authorization"] == "Bearer k3y-of-the-shop"
+    kept = [
+        path for path in tmp_path.rglob("*") if path.is_file() and b"k3y-of-the-shop" in path.read_bytes()
+    ]
+    assert kept == []

@@ -208,7 +208,7 @@ def _step_of(
     name = getattr(function, "__name__", "call")
 
     def invoke(attempt: Attempt) -> Awaitable[Any]:
-        found = function(*args, **kwargs)
+        found: Any = function(*args, **kwargs)
         if not isinstance(found, Awaitable):  # it has run, and must not run again
             told = f"{name} is no async function: call_sync takes plain ones"
             raise StepFailed("bad-request", told, effect="done")

@@ -24,11 +24,12 @@ def texts_in(value: Any) -> list[str]:
 
 
 def secrets_among(value: Any, names: frozenset[str], path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """The texts of a value that stand under a key of these names, or at one of these dotted paths, with their paths."""
+    """The texts of a value that stand under a key of these names, or under two keys one in the other that a name joins
+    with a dot, at any depth; with their paths.
+    """
     if isinstance(value, str):
-        dotted = ".".join(path)
-        if value and names & {path[-1] if path else "", dotted}:
-            yield dotted, value
+        if value and names & {path[-1] if path else "", ".".join(path[-2:])}:
+            yield ".".join(path), value
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from secrets_among(part, names, (*path, str(key)))
