@@ -314,7 +314,9 @@ def test_a_server_at_a_url_that_is_down_is_a_fault(do: Do) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"nobody knows you, k3y-of-the-shop", b'{"error": {"message": "k3y-of-the-shop"}}']
+    "body",
+    [b"nobody knows you, k3y-of-the-shop", b'{"error": {"message": "k3y-of-the-shop"}}'],
+    ids=["text", "JSON"],  # the test's name is a variable of the run
 )
 def test_SEC_2_a_token_that_a_server_repeats_is_nowhere(
     body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
