@@ -185,9 +185,8 @@ _PROGRAM = """
 import sys, time
 from gonogo.gate import BreakerPolicy, FileStore
 from gonogo.gate.breakers import Breakers
-from gonogo.gate.processes import Processes
 from gonogo.gate.signals import Classification
-breakers = Breakers(BreakerPolicy(failures=1), FileStore(sys.argv[1]), time.monotonic, processes=Processes())
+breakers = Breakers(BreakerPolicy(failures=1), FileStore(sys.argv[1]), time.monotonic)
 breakers.report(sys.argv[2], "x", Classification("server-5xx", "test"), 0.1)
 print("open", flush=True)
 sys.stdin.read()
@@ -210,7 +209,7 @@ def sick(folder: Path, key: str = "k") -> Iterator[subprocess.Popen[str]]:
 def here(folder: Path, **policy: object) -> Breakers:
     """This process's breakers in that folder."""
     given = BreakerPolicy(failures=1, **policy)  # type: ignore[arg-type]
-    return Breakers(given, FileStore(folder), time.monotonic, processes=Processes())
+    return Breakers(given, FileStore(folder), time.monotonic)
 
 
 def test_B37_a_sick_process_that_runs_shuts_this_one_out_by_no_more_than_its_own_failure(

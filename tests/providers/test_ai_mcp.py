@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec import ValidationError
-from tests.providers.test_ai import at, body, done, failed, mock
+from tests.providers.test_ai import HOSTILE, at, body, done, failed, mock
 from tests.servers import faulty
 from tests.servers.faulty import FaultyServer, answer
 from tests.servers.mcp_servers import plain, real, real_over_http
@@ -304,6 +304,14 @@ def test_a_token_in_the_file_is_refused(tmp_path: Path) -> None:
     config = mock("x", **lent({"url": "http://127.0.0.1:9", "auth": auth}, "echo"))
     with pytest.raises(gonogo.ConfigError, match="no place for a secret"):
         go(tmp_path, **config)
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_server_at_a_url_is_a_typed_fault(case: str, do: Do) -> None:
+    """Within the limits of size and time, before the model is asked."""
+    with FaultyServer(HOSTILE[case]) as server:
+        outcome = failed(do("ai", mock("x", **lent({"url": server.url}, "echo", timeout_s=5.0))))
+    assert outcome.fault.kind.split(".")[0] in ("http", "mcp")
 
 
 def test_a_server_at_a_url_that_is_down_is_a_fault(do: Do) -> None:

@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from msgspec import ValidationError
+from tests.providers.test_ai import HOSTILE
 from tests.servers import faulty
 from tests.servers.faulty import FaultyServer, Received, Script, answer
 
@@ -310,6 +311,20 @@ def test_F12_a_stream_that_does_not_end_well_is_no_answer(
         outcome = failed(do("ai", at(server, vendor, stream=True, max_response_bytes=50_000)))
         assert len(server.requests) == 1
     assert kinds(outcome) == [kind]
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_server_ends_a_stream_in_a_typed_fault(
+    case: str, vendor: str, do: Do, context: ScriptedContext
+) -> None:
+    """Within the limits of size and time, whatever the library would make of it."""
+    context.policy = HASTE
+    with FaultyServer(HOSTILE[case]) as server:
+        outcome = failed(do("ai", at(server, vendor, stream=True, max_response_bytes=1 << 20)))
+    assert kinds(outcome)[0] in (
+        "network", "malformed-stream", "truncated-stream", "empty-response", "not-found", "timeout-first-token",
+    )  # fmt: skip
+    assert outcome.fault.fault_class in ("transient", "logical")
 
 
 def test_F12a_an_event_that_is_no_json_is_passed_over(vendor: str, do: Do) -> None:

@@ -72,7 +72,6 @@ def reset_breaker(key: str, options: Options | None = None) -> str:
 def _breakers(options: Options | None, *, make: bool = False) -> Breakers | None:
     from gonogo.gate.breaker import BreakerPolicy
     from gonogo.gate.breakers import Breakers
-    from gonogo.gate.processes import Processes
     from gonogo.gate.stores import StoreTrouble
 
     options = options or Options()
@@ -86,7 +85,7 @@ def _breakers(options: Options | None, *, make: bool = False) -> Breakers | None
         store = opener()
     except StoreTrouble as trouble:
         raise UsageError(str(trouble)) from trouble
-    return Breakers(BreakerPolicy(), store, time.monotonic, processes=Processes())
+    return Breakers(BreakerPolicy(), store, time.monotonic)
 
 
 def _folder(options: Options) -> Path | None:

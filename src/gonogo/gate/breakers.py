@@ -12,7 +12,6 @@ from msgspec import Struct, structs
 
 from gonogo.gate import breaker as b
 from gonogo.gate.policy import Target
-from gonogo.gate.processes import Processes
 from gonogo.gate.signals import Classification
 from gonogo.gate.stores import KEYS_MAX, MemoryStore, Store, StoreTrouble
 from gonogo.gate.taxonomy import row_of
@@ -52,19 +51,15 @@ class Breakers:
         store: Store,
         now: Callable[[], float],
         tell: Callable[[str], None] | None = None,
-        processes: Processes | None = None,
     ) -> None:
-        """`now` is the clock that the store's records are on; `tell` hears of a store in trouble, once each time.
-
-        `processes` knows the processes that share the store; None where no others do.
-        """
+        """`now` is the clock that the store's records are on; `tell` hears of a store in trouble, once each time."""
         self.policy = policy
         self.store = store
         self.trouble: str | None = None
         self._local = MemoryStore()
         self._keys: dict[tuple[str, str], str] = {}
         self._now = now
-        self._processes = processes
+        self._processes = store.processes
         self._tell = tell
 
     def key(self, step: str, target: Target) -> str:

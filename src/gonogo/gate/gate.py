@@ -34,7 +34,6 @@ from gonogo.gate.judging import Evaluator, Predicates
 from gonogo.gate.ledger import Opens
 from gonogo.gate.nesting import Watch
 from gonogo.gate.policy import Policy, Target
-from gonogo.gate.processes import Processes
 from gonogo.gate.step import Answer, Attempt, Step
 from gonogo.gate.stores import MemoryStore, Store
 from gonogo.gate.streaming import GateStream
@@ -195,11 +194,7 @@ class Gate:
 
 
 def _breakers(policy: BreakerPolicy | None, store: Store | None, clock: Clock) -> Breakers | None:
-    if policy is None:
-        return None
-    if store is None or isinstance(store, MemoryStore):
-        return Breakers(policy, store or MemoryStore(), clock.now)
-    return Breakers(policy, store, clock.now, processes=Processes())
+    return None if policy is None else Breakers(policy, store or MemoryStore(), clock.now)
 
 
 def _step_of(

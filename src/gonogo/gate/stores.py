@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from gonogo.errors import GonogoError
 from gonogo.gate.breaker import CLOSED, BreakerRecord
+from gonogo.gate.processes import Processes
 from gonogo.gate.sheets import ISOLATION_S_MAX, KEYS_MAX, Sheet, Sheets
 
 __all__ = [
@@ -60,6 +61,11 @@ class Store(Protocol):
         """Whether calls may block."""
         ...
 
+    @property
+    def processes(self) -> Processes | None:
+        """Who is known of the processes that share it; None where no others do."""
+        ...
+
     def load(self, key: str) -> Stored:
         """The record; a closed one of version 0 when there is none, or none that can be read. Raises StoreTrouble."""
         ...
@@ -80,6 +86,7 @@ class MemoryStore:
     """For one process; gone with it. The oldest key goes when there are too many."""
 
     blocking = False
+    processes: Processes | None = None
     __slots__ = ("_lock", "_records")
 
     def __init__(self) -> None:
@@ -126,6 +133,7 @@ class FileStore:
     ) -> None:
         """Make the folder if need be. Raises StoreTrouble when that can't be done."""
         self.folder = Path(folder)
+        self.processes: Processes | None = Processes()
         self._sheets = Sheets(reach_s, monotonic, wall, boot)
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -261,6 +269,7 @@ class KeptStore:
         boot: str | None = None,
     ) -> None:
         self._keeper = keeper
+        self.processes: Processes | None = Processes()
         self._sheets = Sheets(reach_s, monotonic, wall, boot)
 
     def load(self, key: str) -> Stored:
