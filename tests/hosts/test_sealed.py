@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -608,6 +609,18 @@ def test_a_copy_of_a_run_has_no_secrets(tmp_path: Path) -> None:
 
 
 KEY = base64.b64encode(b"k" * 32).decode()
+
+
+@pytest.mark.parametrize("form", ["table", "json", "markdown", "junit", "sarif"])
+def test_no_report_of_a_run_shows_a_secret_or_a_tag(form: str) -> None:
+    """On either stream; a handle is told by where it came from, so that nobody can copy one from there."""
+    Path("gonogo.yaml").write_text(USES)
+    command = [sys.executable, "-m", "gonogo", "run", "--format", form]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    told = ended.stdout + ended.stderr
+    assert "tok-en" not in told
+    assert re.search(r"\[secret \S+ [0-9a-f]{32}\]", told) is None
 
 
 @pytest.fixture

@@ -52,6 +52,8 @@ BUGS = (
     Planted("anybody_approves", "approvals.py", "if hold.approvers and not is_listed(hold.approvers, by):", "if False:", (317,)),
     Planted("reminds_without_end", "reminders.py", "if number < terms.remind.max else None", "if True else None", (114,)),
     Planted("vote_lost_in_the_fold", "fault_deltas.py", "votes=(*hold.votes, Vote(decision.by, decision.text))", "votes=(Vote(decision.by, decision.text),)", (114,)),
+    Planted("an_answer_comes_after_the_call_it_is_for", "holds.py", "or (reopens and SEALED in hold.details)", "or SEALED in hold.details", tests=("test_holds.py::test_a_resume_that_brings_an_answer_leaves_it_to_the_answer",)),
+    Planted("an_answer_is_the_output_of_a_call_that_wasnt_made", "holds.py", "    elif SEALED in hold.details:\n        settle_sealed(turn, node, event)\n", "", tests=("test_holds.py::test_other_words_never_become_the_output_of_a_call_that_wasnt_made",)),
     Planted("late_answer_taken", "holds.py", "        turn.clear_timer(node)\n        woken(turn, node)\n", "        pass\n", tests=("test_approvals.py::test_an_answer_is_too_late_although_nothing_ran_to_notice",)),
     Planted("slot_not_given_back", "lifecycle.py", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING})", "ACTIVE = frozenset({ASSUMING, RUNNING, CHECKING, ROUTING, HOLDING})", (50, 6)),
     Planted("one_slot_too_many", "scheduling.py", "while state.slots < limit and turn.ready.waiting and", "while state.slots <= limit and turn.ready.waiting and", (10,)),
