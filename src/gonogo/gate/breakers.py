@@ -106,7 +106,8 @@ class Breakers:
 
         def tell(record: b.BreakerRecord) -> tuple[b.BreakerRecord, None]:
             if failure is None:
-                return b.succeeded(self.policy, record, self._now(), owner, latency_s, self._me()), None
+                me = None if self._processes is None else self._processes.me()
+                return b.succeeded(self.policy, record, self._now(), owner, latency_s, me), None
             return self._after(record, owner, failure, latency_s, lasting), None
 
         return self._update(key, tell)[1]

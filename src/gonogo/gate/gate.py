@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from itertools import count
+from types import CoroutineType
 from typing import Any
 
 import anyio
@@ -204,7 +205,9 @@ def _step_of(
 
     def invoke(attempt: Attempt) -> Awaitable[Any]:
         found: Any = function(*args, **kwargs)
-        if not isinstance(found, Awaitable):  # it has run, and must not run again
+        if type(found) is not CoroutineType and not isinstance(
+            found, Awaitable
+        ):  # it has run, and must not run again
             told = f"{name} is no async function: call_sync takes plain ones"
             raise StepFailed("bad-request", told, effect="done")
         return found
