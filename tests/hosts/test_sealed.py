@@ -146,6 +146,22 @@ def test_a_step_that_only_shows_texts_shows_where_it_came_from(step: str) -> Non
     assert b"tok-en" not in told
 
 
+def test_what_only_people_and_models_read_is_given_no_secret() -> None:
+    """A comment at GitHub with a token in it would be an accident, and so would a prompt."""
+    table = built_in()
+    assert {
+        name for name in ("log", "human-input", "ai", "github") if table.get(name).handles != "shown"
+    } == set()
+
+
+def test_what_a_script_logs_holds_no_tag() -> None:
+    """Whoever reads it could write it somewhere."""
+    lines: list[LogLine] = []
+    text = '  says: {type: script, depends_on: login, content: "log(outputs.login.token); return 1"}\n'
+    run(HEAD + "steps:" + LOGIN + text, log=lines.append)
+    assert [line.text for line in lines if line.step == "says"] == [SHORT]
+
+
 def test_a_secret_that_a_command_repeats_is_masked() -> None:
     """By value, as the second net."""
     result = run(

@@ -89,7 +89,7 @@ class CallContext:
             self._command.step,
             self._command.scope,
             level,
-            self._around.redactor.text(text),
+            shortened(self._around.redactor.text(text)),
         )
         try:
             self._around.log(line)

@@ -148,5 +148,6 @@ PROVIDER = Provider(
     default_timeout_s=DEFAULT_TIMEOUT_S,
     own_timeout=True,
     gated=True,
+    handles="shown",
     summary="acts on a pull request or issue at GitHub, or reads it",
 )
