@@ -145,3 +145,36 @@ def test_a_rule_that_can_not_be_evaluated_is_told() -> None:
     assert any(
         "rule 1 'retry' can't be evaluated: ZeroDivisionError" in each for each in run(story)["decisions"]
     )
+
+
+def test_a_strange_key_hides_no_wrong_value() -> None:
+    """A.2: every problem at once."""
+    data = {
+        "breaker": {"shared": "loose", "shred": 1},
+        "strange": 1,
+        "bounds": {"attempts_max": "many"},
+        "after": [3],
+        "before": [{"when": {"attempt": 1}, "then": 7}],
+    }
+    with pytest.raises(ConfigError) as told:
+        policy_of(data)
+    assert sorted(problem.path for problem in told.value.problems) == [
+        "after[0]", "before[0].then", "bounds.attempts_max", "breaker.shared", "breaker.shred", "strange",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"breaker": {"shared": "loose"}}, "advisory, strict"),
+        ({"breaker": {"key": ["nome"]}}, "credential, endpoint, model, name, step"),
+        ({"mode": "loose"}, "restart"),
+        ({"when_all_open": "x"}, "fail, probe, wait"),
+    ],
+)
+def test_a_wrong_word_is_told_with_those_that_there_are(data: dict[str, Any], words: str) -> None:
+    """Errors name the fix."""
+    with pytest.raises(ConfigError) as told:
+        policy_of(data)
+    [problem] = told.value.problems
+    assert words in problem.message

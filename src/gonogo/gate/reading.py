@@ -6,11 +6,13 @@ makes sense, is for `checking.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
+import msgspec.inspect
 from msgspec import Struct
 
 from gonogo.errors import ConfigError, Problem
@@ -34,11 +36,11 @@ OFF = frozenset({"breaker", "hedge"})
 def policy_of(data: Mapping[str, Any]) -> Policy:
     """The policy that the data says. Raises ConfigError with every problem of its form."""
     problems = (*_unknown(data),)
-    if problems:
-        raise ConfigError(problems)
+    known = {field.name for field in msgspec.structs.fields(Policy)}
+    formless = {problem.path.partition("[")[0] for problem in problems if problem.code == "policy.form"}
     made: dict[str, Any] = {}
     for key, value in data.items():
-        if str(key).startswith("x-"):
+        if key not in known or key in formless:
             continue
         try:
             made[key] = _value(key, value)
@@ -85,7 +87,23 @@ def _converted(place: str, value: Any, wanted: Any) -> Any:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError as problem:
         told, _, where = str(problem).partition(" - at `$")
-        raise _Wrong(place + where.rstrip("`"), f"{told[:1].lower()}{told[1:]}") from problem
+        path, choices = where.rstrip("`"), ""
+        if told.startswith("Invalid enum value"):
+            choices = f"; there are: {', '.join(_choices(wanted, path))}"
+        raise _Wrong(place + path, f"{told[:1].lower()}{told[1:]}{choices}") from problem
+
+
+def _choices(wanted: Any, path: str) -> list[str]:
+    """The words that may stand at a place within a value of this type."""
+    found = msgspec.inspect.type_info(wanted)
+    for name in re.findall(r"\w+|\[", path):
+        if isinstance(found, msgspec.inspect.UnionType):
+            found = next(each for each in found.types if not isinstance(each, msgspec.inspect.NoneType))
+        if isinstance(found, msgspec.inspect.StructType):
+            found = next((each.type for each in found.fields if each.name == name), found)
+        elif isinstance(found, msgspec.inspect.VarTupleType):
+            found = found.item_type
+    return [str(value) for value in found.values] if isinstance(found, msgspec.inspect.LiteralType) else []
 
 
 def _unknown(data: Mapping[str, Any]) -> Iterator[Problem]:
