@@ -33,6 +33,26 @@ def test_a_run_goes_through_its_life_in_a_store(gonogo, tmp_path: Path, database
     assert not (tmp_path / ".gonogo").exists()
 
 
+def test_a_run_that_is_set_aside_is_shown_with_what_takes_it_up_again(
+    gonogo, tmp_path: Path, database: str
+) -> None:
+    """In the list, as data, and where the run is shown; not any more once somebody goes on with it."""
+    write(tmp_path, TWO)
+    gonogo("run", "--store", database)
+    with PostgresRuns(database) as runs:
+        (run_id,) = runs.ids()
+        runs.set_aside(run_id, "it lost 6 workers")
+    told = f"set aside: it lost 6 workers; 'gonogo resume {run_id}' tries again"
+    assert told in gonogo("runs", "--store", database).out
+    assert gonogo("runs", "--format", "json", "--store", database).json[0]["aside"] == "it lost 6 workers"
+    assert told in gonogo("show", "last", "--store", database).out
+    gonogo("answer", "last", "ask", "yes", "--store", database)
+    assert (
+        "set aside"
+        not in gonogo("runs", "--store", database).out + gonogo("show", "last", "--store", database).out
+    )
+
+
 def test_a_run_that_waits_is_cancelled_in_a_store(gonogo, tmp_path: Path, database: str) -> None:
     """As in a folder."""
     write(tmp_path, TWO)

@@ -6,6 +6,7 @@ import pytest
 from tests.engines.world import World
 
 from gonogo import app
+from gonogo.app import engines
 from gonogo.app.engines import Carrier, engine_for, submit_run
 from gonogo.app.options import Options, Start
 from gonogo.engines.dbos.worker import DbosWorker
@@ -34,6 +35,21 @@ def test_a_run_that_nobody_has_begun_with_is_queued(on_dbos: World) -> None:
     assert (one.queued, one.verdict, one.problem) == (True, None, None)
     with pytest.raises(JournalError, match="is queued: no worker has begun with it"):
         on_dbos.runs.read(event.run_id)
+
+
+def test_who_follows_a_run_that_is_set_aside_is_told_so(
+    on_dbos: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing more would come of it, so nobody waits."""
+    from gonogo.app.wiring import first_record_of, redactor_for
+
+    monkeypatch.setattr(engines, "ASIDE_LOOKS", 1)
+    event = first_record_of(PLAN, Start(), on_dbos.options, {}, redactor_for({}, PLAN))
+    on_dbos.runs.submit(event)
+    on_dbos.runs.set_aside(event.run_id, "it lost 6 workers")
+    with pytest.raises(EngineError, match="is set aside: it lost 6 workers") as caught:
+        engines.followed(event.run_id, on_dbos.options)
+    assert caught.value.advice == f"'gonogo resume {event.run_id}' tries again"
 
 
 def test_a_store_that_isnt_there_is_told_without_its_password() -> None:

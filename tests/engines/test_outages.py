@@ -5,9 +5,11 @@ start anything again.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
-from tests.engines.world import World
+from tests.engines.world import World, pause
+from tests.servers.cut import Wire, wire_to
 from tests.servers.postgres import Server
 
 from gonogo import app
@@ -15,7 +17,7 @@ from gonogo.core.scope import index_of
 
 pytestmark = pytest.mark.slow
 
-ITEMS = 24
+ITEMS = 12
 LIST = f"""
 steps:
   list:
@@ -30,6 +32,17 @@ steps:
     exec: "echo {{{{ item | shell_escape }}}} >> done; sleep 0.2"
   sum: {{type: script, fanout: reduce, depends_on: [each], content: "return outputs.each.length"}}
 """
+AWAY_S = 12.0
+"""Longer than anything by which workers are taken for dead."""
+
+
+@pytest.fixture
+def wire(here: World, postgres: Server) -> Iterator[Wire]:
+    """By which the workers reach the store, and nobody else."""
+    with wire_to(postgres.port) as made:
+        here.way = made.through(here.store)
+        yield made
+        here.close()
 
 
 def settled(here: World, run_id: str) -> str:
@@ -50,6 +63,22 @@ def settled(here: World, run_id: str) -> str:
     return str(app.view_run(run_id, here.options)[0].verdict)
 
 
+def test_a_store_that_cannot_be_reached_for_a_while_costs_time_and_nothing_else(
+    here: World, wire: Wire
+) -> None:
+    """It is well all the time; the workers lose their sessions, and get no new ones until it is over."""
+    here.worker()
+    here.worker()
+    run_id = here.submit(LIST)
+    here.wait(lambda: len(here.lines("done")) > 3, "some items")
+    wire.cut()
+    pause(AWAY_S)
+    wire.mend()
+    assert settled(here, run_id) == "GO"
+    assert Counter(here.lines("done")) == Counter(map(str, range(ITEMS)))
+    assert [each.poll() for each in here.workers] == [None, None]
+
+
 def test_a_store_that_restarts_is_met_again_by_the_same_workers(here: World, postgres: Server) -> None:
     """No supervisor is needed for that."""
     here.worker()
@@ -60,3 +89,12 @@ def test_a_store_that_restarts_is_met_again_by_the_same_workers(here: World, pos
     assert settled(here, run_id) == "GO"
     assert Counter(here.lines("done")) == Counter(map(str, range(ITEMS)))
     assert [each.poll() for each in here.workers] == [None, None]
+
+
+def test_a_slow_store_makes_a_slow_run(here: World, wire: Wire) -> None:
+    """Forty milliseconds there and back, for each statement."""
+    wire.delay_s = 0.02
+    here.worker()
+    run_id = here.submit(LIST)
+    assert settled(here, run_id) == "GO"
+    assert Counter(here.lines("done")) == Counter(map(str, range(ITEMS)))

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.hosts.fleet import Fleet, fleet
 
-from gonogo.app import worker
+from gonogo.app import keeping, worker
 from gonogo.app.engines import start_of
 from gonogo.core.commands import StartCall
 from gonogo.core.events import CancelAsked
@@ -285,17 +285,58 @@ def test_a_call_of_a_run_without_a_journal_is_an_error_that_says_so(monkeypatch:
     with_fleet(story, "a")
 
 
-def test_a_run_that_cannot_say_that_nobody_came_ends_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else its call would wait for ever (law 2)."""
+def test_a_run_that_cannot_say_that_nobody_came_is_set_aside(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else its call would wait for ever (law 2). It was tried again, and what takes it up is told."""
     monkeypatch.setattr(away, "UNCLAIMED_S", 0.0)
+    monkeypatch.setattr(keeping, "AGAIN_S", (0.0, 0.0))
 
     async def story(made: Fleet, touch: Touch) -> None:
         run_id = made.submitted("steps:\n  one: {type: touch, what: x, runs_on: gpu}\n")
         monkeypatch.setattr(made.runs.pool, "leave", broken)
-        with pytest.raises(JournalError, match="the store is gone"):
-            await made.workers["a"].segment(run_id)
+        assert await made.workers["a"].segment(run_id) is None
+        assert caplog.text.count("can't go on: the store is gone; it is tried again in 0 s") == 2
+        assert f"is set aside: the store is gone; 'gonogo resume {run_id}' tries again" in caplog.text
 
     with_fleet(story, "a")
+
+
+def test_a_run_that_fails_once_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that restarts is no reason to leave a run lying."""
+    monkeypatch.setattr(keeping, "AGAIN_S", (0.0,))
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = made.submitted("steps:\n  one: {type: touch, what: x, runs_on: l}\n")
+        take, broke = made.runs.pool.take, iter([True])
+        monkeypatch.setattr(
+            made.runs.pool, "take", lambda *given: broken() if next(broke, False) else take(*given)
+        )
+        assert await made.workers["a"].segment(run_id) is None
+        assert outcome(await made.end(run_id), "one") == "passed"
+
+    with_fleet(story, "a", labels={"a": ("l",)})
+
+
+@pytest.mark.parametrize("effects", ["reads", "mutates"])
+def test_a_worker_that_is_given_its_own_run_and_call_again_goes_on_with_them(effects: str) -> None:
+    """An engine lost sight of it for a moment: nothing is cut off, in doubt or begun again."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        text = "steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n"
+        run_id = made.submitted(text)
+        here = made.workers["a"]
+        run = asyncio.ensure_future(here.segment(run_id))
+        await touch.begun.wait()
+        again = asyncio.ensure_future(here.segment(run_id, takes_over=True))
+        call = asyncio.ensure_future(here.call(run_id, made.calls[0][1], takes_over=True))
+        await asyncio.sleep(0)
+        touch.go.set()
+        assert await asyncio.gather(run, again, call) == [None, None, None]
+        state = await made.end(run_id)
+        assert (outcome(state, "one"), touch.touched) == ("passed", ["x"])
+
+    with_fleet(story, "a", effects=effects, labels={"a": ("l",)})
 
 
 def test_calls_are_handed_over_again_after_an_engine_broke(

@@ -11,9 +11,11 @@ import psycopg
 import pytest
 from tests.servers.postgres import Server
 
-from gonogo.core.events import CancelAsked
+from gonogo.core.commands import StartCall
+from gonogo.core.events import CallLost, CancelAsked
 from gonogo.errors import JournalError, UsageError
 from gonogo.journal.blobs import BLOB_BYTES
+from gonogo.journal.pool import Ticket
 from gonogo.journal.postgres.address import Address, is_address
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.postgres.schema import VERSION
@@ -152,18 +154,26 @@ def test_what_is_too_large_for_a_request_is_not_even_read(written, ask: Ask, dat
 
 
 @pytest.mark.parametrize("row", [b"{", b"[" * 100_000, b'{"type":"nothing"}', b'"\xff"'])
-def test_a_call_or_an_answer_that_is_none_is_told_as_damage(tables, database: str, row: bytes) -> None:
-    """Rows of calls are no more trusted than those of runs."""
+def test_a_call_or_an_answer_that_is_none_comes_to_an_end(
+    tables, database: str, row: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rows of calls are no more trusted than those of runs. Nobody can perform it, so its run is told; what became of a
+    call whose answer can't be read nobody knows. Calls beside it are well.
+    """
     assert tables.ids() == []
     with psycopg.connect(database, autocommit=True) as other:
         other.execute(
             "insert into gonogo_tickets (run_id, call, seq, command, label) values ('r', 1, 0, %s, '')", [row]
         )
         other.execute("insert into gonogo_answers (run_id, call, event) values ('r', 1, %s)", [row])
-    with pytest.raises(JournalError, match="call 1 of run r in .* can't be read"):
-        tables.pool.claim("r", 1, "w")
-    with pytest.raises(JournalError, match="answer 1 to run r in .* can't be read"):
-        tables.pool.take("r")
+    well = Ticket("r", StartCall(2, "a", "", 1, 1, "r//a/1", "reads"), 0)
+    tables.pool.offer([well])
+    assert [each.ticket for each in tables.pool.claim_free("r", [1, 2], "w")] == [well]
+    (_, unread), (_, unperformed) = tables.pool.take("r")
+    assert unread == CallLost(call=1)
+    assert (unperformed.call, unperformed.fault.kind, unperformed.effect) == (1, "call.unreadable", "none")
+    assert "call 1 of run r in" in caplog.text
+    assert "answer 1 to run r in" in caplog.text
 
 
 def test_a_forged_row_hides_no_other_run(written, ask: Ask) -> None:
@@ -281,6 +291,16 @@ def test_a_list_tells_what_each_run_is(tables, ask: Ask, record) -> None:
     assert (empty.status, missing.status) == ("unreadable", "unreadable")
     journal.close()
     assert tables.summaries(["r"])[0].status == "interrupted"
+
+
+def test_a_run_that_is_set_aside_says_so_until_somebody_goes_on_with_it(written, record) -> None:
+    """In a list, with the reason; the next record undoes it."""
+    written.set_aside("r", "it lost 6 workers\0")
+    assert written.summaries(["r"])[0].aside == "it lost 6 workers\ufffd"
+    again = written.reopen("r")
+    again.append([record(6)])
+    again.close()
+    assert written.summaries(["r"])[0].aside is None
 
 
 @pytest.mark.parametrize(

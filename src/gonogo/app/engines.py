@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from msgspec import Struct
@@ -36,6 +37,8 @@ CARRIED = "$engine"
 """Where the first record's context keeps which engine carries the run."""
 LOOK_S = 0.2
 """How often a run that is carried elsewhere is looked at by who follows it."""
+ASIDE_LOOKS = 25
+"""After so many looks it is asked whether anybody still goes on with the run."""
 
 log = logging.getLogger("gonogo.worker")
 
@@ -99,9 +102,10 @@ def _handed(engine: Engine, run_id: str) -> None:
 
 
 def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = False) -> None:
-    """Have a worker go on with a run. Raises EngineError."""
+    """Have a worker go on with a run, set aside or not. Raises EngineError, JournalError."""
     engine = engine_for(carrier, options)
     try:
+        shared(options).set_aside(run_id, None)
         engine.submit(run_id, reopens=reopens)
     finally:
         engine.close()
@@ -110,12 +114,14 @@ def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = 
 async def follow(run_id: str, options: Options, known: int = -1) -> State:
     """Tell the sinks of each record, until one behind record `known` leaves the run over or waiting.
 
-    Raises JournalError.
+    Raises JournalError, EngineError when the run is set aside.
     """
     from gonogo.journal.restoring import Follower
 
-    runs, follower = shared(options), None
+    runs, follower, looks = shared(options), None, count(1)
     while True:
+        if next(looks) % ASIDE_LOOKS == 0:
+            refuse_aside(runs, run_id)
         for record in runs.records_after(run_id, -1 if follower is None else follower.seq):
             if follower is None:
                 follower = Follower(record)
@@ -126,6 +132,15 @@ async def follow(run_id: str, options: Options, known: int = -1) -> State:
         if follower is not None and follower.seq > known and follower.state.finished is not None:
             return follower.state
         await asyncio.sleep(LOOK_S)
+
+
+def refuse_aside(runs: Runs, run_id: str) -> None:
+    """Raises EngineError for a run that no worker goes on with: nothing more would come of it."""
+    from gonogo.journal.store import Sums
+
+    why = runs.summaries([run_id])[0].aside if isinstance(runs, Sums) else None
+    if why is not None:
+        raise EngineError(f"run {run_id} is set aside: {why}", advice=f"'gonogo resume {run_id}' tries again")
 
 
 def followed(run_id: str, options: Options, known: int = -1) -> State:

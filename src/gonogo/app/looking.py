@@ -38,7 +38,14 @@ def view_run(
 
     runs = runs_in(options or Options())
     view, notes = (_ended_here(runs, state), ()) if state is not None else _read(runs, run_id)
+    aside = _summary(runs, run_id).aside if state is None and isinstance(runs, Sums) else None
+    notes += (told_aside(run_id, aside),) if aside is not None else ()
     return replace(view, waiting=tuple(asked(runs, run_id, view.waiting))), notes
+
+
+def told_aside(run_id: str, why: str) -> str:
+    """What to say of a run that no worker goes on with."""
+    return f"set aside: {why}; 'gonogo resume {run_id}' tries again"
 
 
 def _ended_here(runs: Runs, state: State) -> RunView:
@@ -152,6 +159,7 @@ def _as_listed(told: Told) -> Summary:
         wake_at=told.zero_at + told.wake_s if told.wake_s is not None else None,
         zero_at=told.zero_at,
         queued=told.status == "queued",
+        aside=told.aside,
     )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from gonogo.app.keeping import Here, persistently
 from gonogo.app.options import Options
 from gonogo.app.wiring import plan_in, started_by, surroundings_of
 from gonogo.core.events import RunStarted
@@ -18,6 +19,7 @@ from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
 from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
 from gonogo.hosts.local import run_again, run_new
+from gonogo.journal.lines import NewerJournal
 from gonogo.journal.pool import Ticket
 from gonogo.journal.sharing import SharedRuns
 
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 TAKEN_S = 3.0
 """So long a run that another worker has is waited for: it may be about to leave it, and not have seen a request."""
 _AGAIN_S = 0.25
+REACH_S = 1.0
+"""Between looks whether the store answers again."""
+NEWER_S = 10.0
+"""A run that a newer gonogo wrote is offered again so soon, for whoever can read it; for as long as it takes."""
 END_S = 10.0
 """Longest for what is under way to end, once it has to."""
 DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
@@ -48,31 +54,32 @@ class Worker:
         self._spread = Spread(runs.pool, self._dispatch.put, self._bells.listen)
         self._errands = Errands(name, runs, self._around_a_call)
         self._bells.at_own(self._errands.stop)
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self._here = Here()
+
+    async def reach(self) -> None:
+        """Wait until the store answers, however long; the event loop goes on meanwhile."""
+        while True:
+            if await asyncio.to_thread(self._runs.answers):
+                return
+            await asyncio.sleep(REACH_S)
 
     async def segment(self, run_id: str, *, reopens: bool = False, takes_over: bool = False) -> float | None:
-        """Go on with a run until it is over or only waits."""
-        if takes_over:
-            self._runs.cut_off(run_id)
-        task = asyncio.current_task()
-        assert task is not None
-        self._under_way.add(task)
-        try:
-            result = await self._when_free(run_id, reopens)
-        except RunLocked:
-            return None  # whoever has it hears of every request
-        except Interrupted:
-            return 0.0
-        except GonogoError as problem:
-            log.error("run %s can't go on: %s", run_id, problem.message)
-            raise
-        finally:
-            self._under_way.discard(task)
-        return 0.0 if self._spread.leaving.asked and result.verdict == "HOLD" else result.wakes_in_s
+        """Go on with a run until it is over or only waits. One that can't go on is tried again, then set aside."""
+
+        async def work() -> float | None:
+            if takes_over:
+                self._runs.cut_off(run_id)
+            return await self._carried(run_id, reopens)
+
+        return await self._here.done(run_id, work, given_again=takes_over)
 
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
         """Perform a call, unless somebody has."""
-        await self._errands.perform(run_id, call, takes_over=takes_over)
+
+        async def work() -> None:
+            await self._errands.perform(run_id, call, takes_over=takes_over)
+
+        await self._here.done((run_id, call), work, given_again=takes_over)
 
     async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
         """Perform those of these calls that no worker has."""
@@ -92,12 +99,11 @@ class Worker:
 
     async def aside(self, run_id: str, call: int | None, takeovers: int) -> None:
         """Say which work is given up until somebody asks for it."""
-        what = f"run {run_id}" if call is None else f"call {call} of run {run_id}"
-        log.error(
-            "%s is set aside: it lost %d workers; 'gonogo resume %s' tries again", what, takeovers, run_id
-        )
-        if call is not None:
-            await self._errands.give_up(run_id, call, takeovers)
+        if call is None:
+            self._set_aside(run_id, f"it lost {takeovers} workers")
+            return
+        log.error("call %d of run %s is given up: it lost %d workers", call, run_id, takeovers)
+        await self._errands.give_up(run_id, call, takeovers)
 
     async def leave_when(self, stopping: Stopping) -> None:
         """Once told to stop, let runs leave as soon as nothing of theirs is under way here."""
@@ -112,14 +118,36 @@ class Worker:
     async def leave(self) -> None:
         """Whatever is still here leaves as it is. To cancel its task would cancel the run."""
         self._spread.leaving.ask(now=True)
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=END_S)
+        await self._here.over(END_S)
         await self._errands.close()
 
     async def __aexit__(self, *_: object) -> None:
         await self.leave()
         await self._dispatch.close()
         self._bells.close()
+
+    async def _carried(self, run_id: str, reopens: bool) -> float | None:
+        try:
+            result = await persistently(
+                lambda: self._when_free(run_id, reopens),
+                lambda told: log.error("run %s can't go on: %s", run_id, told),
+            )
+        except RunLocked:
+            return None  # whoever has it hears of every request
+        except Interrupted:
+            return 0.0
+        except NewerJournal as problem:
+            log.warning("run %s is left to a newer worker: %s", run_id, problem.message)
+            return NEWER_S
+        except GonogoError as problem:
+            self._set_aside(run_id, problem.message)
+            return None
+        return 0.0 if self._spread.leaving.asked and result.verdict == "HOLD" else result.wakes_in_s
+
+    def _set_aside(self, run_id: str, why: str) -> None:
+        """Kept with the run, for whoever looks at it. Raises JournalError."""
+        log.error("run %s is set aside: %s; 'gonogo resume %s' tries again", run_id, why, run_id)
+        self._runs.set_aside(run_id, why)
 
     async def _when_free(self, run_id: str, reopens: bool) -> RunResult:
         end_s = asyncio.get_running_loop().time() + TAKEN_S

@@ -32,6 +32,7 @@ def as_json(one: Summary, *, due: bool = False) -> dict[str, Any]:
         "wake_at": _utc(one.wake_at) if one.wake_at is not None else None,
         "due": due,
         "queued": one.queued,
+        "aside": one.aside,
     }
 
 
@@ -66,6 +67,8 @@ def _utc(at_s: float) -> str | None:
 def rows(one: Summary, style: Style, *, due: bool = False, questions: bool = False) -> Iterator[str]:
     """The run's line or lines; with `questions` what it asks, too."""
     yield from _row(one, style, due)
+    if one.aside is not None:
+        yield from _aside(one.run_id, one.aside, style)
     if questions:
         for wait in one.waits:
             yield from _asks(one, wait, style)
@@ -90,6 +93,14 @@ def _row(one: Summary, style: Style, due: bool) -> list[str]:
     if due:
         parts.insert(0, "due")
     return beside(start, 2 + 6 + 2 + len(one.run_id), style.typography(" · ".join(parts)), "dim", style)
+
+
+def _aside(run_id: str, why: str, style: Style) -> list[str]:
+    from gonogo.app.looking import told_aside
+    from gonogo.report.layout import plain
+    from gonogo.report.text import beside
+
+    return beside("   ", 4, plain(told_aside(run_id, why)), "red", style)
 
 
 def _asks(one: Summary, wait: Wait, style: Style) -> list[str]:

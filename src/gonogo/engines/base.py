@@ -45,6 +45,10 @@ def together(errands: Sequence[Errand], most: int) -> Iterator[tuple[tuple[str, 
 class Work(Protocol):
     """What a worker can do. The functions may be called again for the same thing, at any time."""
 
+    async def reach(self) -> None:
+        """Wait until work can begin: nothing can while the store is away, and that is no worker's fault."""
+        ...
+
     async def segment(self, run_id: str, *, reopens: bool = False, takes_over: bool = False) -> float | None:
         """Go on with a run until it is over or only waits. The answer: after how many seconds it must be woken,
         None for not before somebody asks. With `reopens`, what a cancel ended goes on; with `takes_over`, whoever has
@@ -79,7 +83,7 @@ class Work(Protocol):
         ...
 
     async def aside(self, run_id: str, call: int | None, takeovers: int) -> None:
-        """Work that lost so many workers: it won't be carried again unless somebody asks."""
+        """Work that lost so many workers: it won't be carried again unless somebody asks, and a run says so."""
         ...
 
 

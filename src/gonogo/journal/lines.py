@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from gonogo.errors import JournalError
 from gonogo.journal.codec import LineDamaged, NewerFormat, check_first
 
-__all__ = ["Reading"]
+__all__ = ["NewerJournal", "Reading"]
 
 CLOCK_S_MAX = 1e9
 """No run is older than thirty years; a clock beyond that is damage, or a forgery."""
@@ -30,6 +30,10 @@ class _Numbered(Protocol):
 
 
 R = TypeVar("R", bound=_Numbered)
+
+
+class NewerJournal(JournalError):  # noqa: N818 - the name says what is wrong
+    """A newer gonogo wrote the journal: it is well, and for others to go on with."""
 
 
 class Reading(Generic[R]):
@@ -88,7 +92,7 @@ class Reading(Generic[R]):
         except LineDamaged as error:
             raise self._damaged(number, str(error)) from error
         except NewerFormat as error:
-            raise JournalError(
+            raise NewerJournal(
                 f"{self._path}, line {number}: a newer gonogo wrote this: {error}",
                 advice="update gonogo to read it",
             ) from error

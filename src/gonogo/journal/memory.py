@@ -93,6 +93,7 @@ class _Run:
         self.inbox = MemoryInbox(ring)
         self.seals = MemorySeals()
         self.writer: MemoryJournal | None = None
+        self.aside: str | None = None
         self.submitted: RunStarted | None = None
 
     def records(self) -> list[Record]:
@@ -138,6 +139,14 @@ class MemoryRuns(SharedRuns):
         run = self._known(run_id)
         held, run.writer = run.writer is not None, None
         return held
+
+    def answers(self) -> bool:
+        """It is here."""
+        return True
+
+    def set_aside(self, run_id: str, why: str | None) -> None:
+        """Keep that nobody goes on with a run. Raises JournalError."""
+        self._known(run_id).aside = why
 
     def reopen(self, run_id: str) -> MemoryJournal:
         """Go on with a run. Raises RunLocked while its writer isn't closed, JournalError when there is none."""

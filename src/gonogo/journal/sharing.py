@@ -29,6 +29,14 @@ class SharedRuns(Runs, Protocol):
         """End the session of whoever writes a run, for one that is gone or stands still; whether there was one."""
         ...
 
+    def answers(self) -> bool:
+        """Whether the place can be reached now. Keeps nobody else in this process from it; raises nothing."""
+        ...
+
+    def set_aside(self, run_id: str, why: str | None) -> None:
+        """Keep that nobody goes on with a run until somebody asks; the next record undoes it, and so does None."""
+        ...
+
     def submit(self, event: RunStarted) -> None:
         """Keep a run that hasn't started, for whoever starts it. Raises JournalError when its id is known already."""
         ...

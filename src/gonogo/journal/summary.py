@@ -21,6 +21,7 @@ class Summary(Struct, frozen=True):
 
     `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it), queued (submitted, and nobody
     has begun with it) or unreadable (`note` says why).
+    `aside`: why no worker goes on with it until somebody asks for that.
     `last_at_ms` is when the last record was made, `ended_at_ms` the same, but None while the run is running. Of a run
     on HOLD `waits` are its questions, `wake_s` is when its next timer is due, on its clock, whose zero was at `zero_at`
     (Unix time in seconds).
@@ -35,6 +36,7 @@ class Summary(Struct, frozen=True):
     records: int = 0
     parent: str | None = None
     note: str | None = None
+    aside: str | None = None
     waits: tuple[Wait, ...] = ()
     wake_s: float | None = None
     zero_at: float = 0.0

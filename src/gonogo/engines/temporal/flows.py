@@ -19,7 +19,7 @@ SEGMENT = "gonogo.segment"
 CALLS = "gonogo.calls"
 CALL = "gonogo.call"
 ASIDE = "gonogo.aside"
-TRIES_MAX = 6
+LOSSES_MAX = 6
 """The first worker, and five that took over."""
 HEARTBEAT = timedelta(seconds=2)
 LONGEST = timedelta(days=30)
@@ -30,9 +30,9 @@ ROUNDS_MAX = 500
 _TRIES = RetryPolicy(
     initial_interval=timedelta(milliseconds=100),
     backoff_coefficient=2.0,
-    maximum_interval=timedelta(seconds=2),
-    maximum_attempts=TRIES_MAX,
+    maximum_interval=timedelta(seconds=10),
 )
+"""Not limited: a worker that can't reach the store isn't lost by the work. Who performs it counts (`worker.py`)."""
 
 _CARRIED = MappingProxyType[str, Any](
     {"start_to_close_timeout": LONGEST, "heartbeat_timeout": HEARTBEAT, "retry_policy": _TRIES}
@@ -116,5 +116,5 @@ async def _performed(run_id: str, call: int, queue: str) -> None:
 
 async def _set_aside(run_id: str, call: int | None) -> None:
     await workflow.execute_activity(
-        ASIDE, args=[run_id, call, TRIES_MAX], start_to_close_timeout=timedelta(minutes=1)
+        ASIDE, args=[run_id, call, LOSSES_MAX], start_to_close_timeout=timedelta(minutes=1)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from temporalio.worker import Worker
 
 from gonogo.engines.base import Limits, Stopping, Work
 from gonogo.engines.temporal.engine import TemporalEngine, queue_of, queue_of_segments
-from gonogo.engines.temporal.flows import ASIDE, CALL, SEGMENT, CallsFlow, SegmentFlow
+from gonogo.engines.temporal.flows import ASIDE, CALL, LOSSES_MAX, SEGMENT, CallsFlow, SegmentFlow
 
 BEAT_S = 0.5
 STICKY = timedelta(seconds=1)
@@ -71,13 +71,14 @@ class TemporalWorker:
 def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
     @activity.defn(name=SEGMENT)
     async def segment(run_id: str, reopens: bool) -> float:
-        taken_over = activity.info().attempt > 1
-        waits = await _beating(work.segment(run_id, reopens=reopens, takes_over=taken_over))
+        waits = await _performed(
+            work, run_id, None, lambda again: work.segment(run_id, reopens=reopens, takes_over=again)
+        )
         return -1.0 if waits is None else waits
 
     @activity.defn(name=CALL)
     async def call(run_id: str, number: int) -> None:
-        await _beating(work.call(run_id, number, takes_over=activity.info().attempt > 1))
+        await _performed(work, run_id, number, lambda again: work.call(run_id, number, takes_over=again))
 
     @activity.defn(name=ASIDE)
     async def aside(run_id: str, number: int | None, times: int) -> None:
@@ -86,12 +87,33 @@ def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
     return segment, call, aside
 
 
-async def _beating(work: Coroutine[Any, Any, Any]) -> Any:
-    """Tell the server that this worker lives, as long as it works. A worker that is told to end lets the work end by
-    itself: a cancelled run would be a cancelled run.
+async def _performed(
+    work: Work, run_id: str, number: int | None, begun: Callable[[bool], Coroutine[Any, Any, Any]]
+) -> Any:
+    """What comes of it. How many workers it lost is told with each sign of life, so the next one knows. Whoever takes
+    over waits until the store answers: that it is away is no fault of the work, and loses it no worker.
+    """
+    info = activity.info()
+    lost = _number(info.heartbeat_details)
+    if info.attempt > 1:
+        await _beating(work.reach(), lost, first_s=BEAT_S)
+    if lost >= LOSSES_MAX:
+        return await work.aside(run_id, number, lost)
+    return await _beating(begun(info.attempt > 1), lost + 1)
+
+
+def _number(details: Sequence[Any]) -> int:
+    return details[0] if details and isinstance(details[0], int) else 0
+
+
+async def _beating(work: Coroutine[Any, Any, Any], lost: int, *, first_s: float = 0.0) -> Any:
+    """Tell the server that this worker lives, as long as it works; after `first_s` at first, since what is told soon
+    after it waits for two seconds. A worker that is told to end lets the work end by itself: a cancelled run would be a
+    cancelled run.
     """
     task = asyncio.ensure_future(work)
+    await asyncio.wait([task], timeout=first_s)
     while not task.done():
-        activity.heartbeat()
+        activity.heartbeat(lost)
         await asyncio.wait([task], timeout=BEAT_S)
     return task.result()

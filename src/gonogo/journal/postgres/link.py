@@ -19,7 +19,7 @@ from gonogo.errors import JournalError
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.schema import make_ready
 
-__all__ = ["PATIENCE_S", "Connection", "Link", "NotYet", "first_line"]
+__all__ = ["PATIENCE_S", "Connection", "Link", "NotYet", "answers", "first_line"]
 
 T = TypeVar("T")
 
@@ -224,6 +224,15 @@ def connected(address: Address) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def answers(address: Address) -> bool:
+    """Whether there is a connection to be had that does a statement."""
+    try:
+        connected(address).close()
+    except psycopg.Error:
+        return False
+    return True
 
 
 def schema_of(connection: Connection) -> str:

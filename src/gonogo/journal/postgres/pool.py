@@ -7,6 +7,7 @@ up any more.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -14,8 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from gonogo.core.commands import StartCall
-from gonogo.core.events import AnyEvent
-from gonogo.errors import JournalError
+from gonogo.core.events import AnyEvent, CallFailed, CallLost
+from gonogo.core.faults import Fault
 from gonogo.journal.pool import Claim, Pool, Ticket
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import PostgresBell, channel_of
@@ -24,6 +25,8 @@ from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
 __all__ = ["PostgresPool"]
 
 T = TypeVar("T")
+
+log = logging.getLogger("gonogo.worker")
 
 _OFFER = """
     insert into gonogo_tickets (run_id, call, seq, command, label)
@@ -70,7 +73,7 @@ _LEAVE = """
 _IS_LEFT = (
     "select call from gonogo_tickets where run_id = %(run)s and call = any(%(calls)s) and left_by = %(token)b"
 )
-_TAKE = "select id, event from gonogo_answers where run_id = %s and id > %s order by id"
+_TAKE = "select id, call, event from gonogo_answers where run_id = %s and id > %s order by id"
 _DONE = """
     with gone as (delete from gonogo_answers where run_id = %(run)s and id = any(%(ids)s) returning call)
     delete from gonogo_tickets as ticket using gone
@@ -152,7 +155,8 @@ class PostgresPool(Pool):
             lambda connection: connection.execute(_TAKE, [run_id, after], binary=True).fetchall(),
         )
         return [
-            (number, self._read(_event, data, f"answer {number} to run {run_id}")) for number, data in rows
+            (number, self._read(_event, data, f"answer {number} to run {run_id}") or CallLost(call=call))
+            for number, call, data in rows
         ]
 
     def done(self, run_id: str, ids: Collection[int]) -> None:
@@ -214,14 +218,16 @@ class PostgresPool(Pool):
             f"claim a call of run {run_id}",
             lambda connection: connection.execute(query, given, binary=True).fetchall(),
         )
-        return [
-            Claim(
-                Ticket(run_id, self._read(_command, command, f"call {call} of run {run_id}"), seq, label),
-                before,
-                stop,
-            )
-            for call, seq, command, label, before, stop in sorted(rows)
-        ]
+        found, unreadable = [], []
+        for call, seq, data, label, before, stop in sorted(rows):
+            command = self._read(_command, data, f"call {call} of run {run_id}")
+            if command is None:
+                unreadable.append((call, _unreadable(call, before), before))
+            else:
+                found.append(Claim(Ticket(run_id, command, seq, label), before, stop))
+        if unreadable:
+            self._left(run_id, unreadable, last=True)
+        return found
 
     def _left(
         self, run_id: str, answers: Sequence[tuple[int, AnyEvent, int | None]], *, last: bool
@@ -231,14 +237,19 @@ class PostgresPool(Pool):
             f"answer a call of run {run_id}", lambda connection: _are_left(connection, given)
         )
 
-    def _read(self, decode: Callable[[bytes], T], data: bytes, what: str) -> T:
+    def _read(self, decode: Callable[[bytes], T], data: bytes, what: str) -> T | None:
+        """None for what can't be read: its row was changed, and what it is about has to end all the same."""
         try:
             return decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise JournalError(
-                f"{what} in {self.address} can't be read: {error}",
-                advice="its row was changed, or a newer gonogo wrote it; 'gonogo cancel' ends the run",
-            ) from error
+            log.error("%s in %s can't be read: %s", what, self.address, error)
+            return None
+
+
+def _unreadable(call: int, before: int) -> CallFailed:
+    """What becomes of a call that nobody can perform; who claimed it before may have."""
+    fault = Fault("call.unreadable", "bug", "unreadable", f"the ticket of call {call} can't be read")
+    return CallFailed(call=call, fault=fault, effect="unknown" if before else "none")
 
 
 def _answers(

@@ -7,20 +7,21 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import structs
 
 from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError
 from gonogo.journal.codec import LineDamaged, NewerFormat, decode_line
 from gonogo.journal.large import all_put_back, put_back
-from gonogo.journal.lines import Reading
+from gonogo.journal.lines import NewerJournal, Reading
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.blobs import PostgresBlobs
 from gonogo.journal.postgres.inbox import PostgresInbox
 from gonogo.journal.postgres.lease import Lease, cut_off, held_keys, key_of, no_such_run
-from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
+from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link, answers
 from gonogo.journal.postgres.seals import PostgresSeals, SealKeys
 from gonogo.journal.postgres.writer import PostgresJournal
-from gonogo.journal.records import Record
+from gonogo.journal.records import FORMAT_VERSION, Record
 from gonogo.journal.sharing import SharedRuns
 from gonogo.journal.store import Durability, Loaded, check_run_id
 
@@ -39,7 +40,7 @@ _SUBMIT = "insert into gonogo_runs as run (run_id, submitted) values (%s, %b) on
 _NEW = "nothing"
 _SAME = "update set submitted = excluded.submitted where run.next_seq is null and run.submitted = excluded.submitted"
 _SUMMARIES = """
-    select run_id, verdict, workflow, event, started_at_ms, last_at, first_seq, next_seq, parent, submitted
+    select run_id, verdict, workflow, event, started_at_ms, last_at, first_seq, next_seq, parent, submitted, aside
     from gonogo_runs where run_id = any(%s)
 """
 
@@ -119,8 +120,10 @@ class PostgresRuns(SharedRuns):
             for number, line in rows:
                 try:
                     record = decode_line(line)
-                except (LineDamaged, NewerFormat) as error:
+                except LineDamaged as error:
                     raise self._damaged(run_id, f"record {number}: {error}") from error
+                except NewerFormat as error:
+                    raise self._newer(run_id, str(error)) from error
                 if number != seq + 1 or record.seq != number:
                     raise self._damaged(run_id, f"expected record {seq + 1}, found {record.seq}")
                 found.append(put_back(record, blobs))
@@ -148,9 +151,13 @@ class PostgresRuns(SharedRuns):
             lambda connection: connection.execute(query, [check_run_id(run_id)], binary=True).fetchone(),
         )
         try:
-            return None if row is None else msgspec.json.decode(row[0], type=RunStarted)
+            event = None if row is None else msgspec.json.decode(row[0], type=RunStarted)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._damaged(run_id, f"what would start it can't be read: {error}") from error
+        if event is not None and event.format_version > FORMAT_VERSION:
+            by = f"format {event.format_version} by gonogo {event.core_version}"
+            raise self._newer(run_id, f"{by}; this version reads up to {FORMAT_VERSION}")
+        return event
 
     def glimpses(self, run_id: str) -> Reading[Glimpse]:
         """As `records`, with only what is counted."""
@@ -202,6 +209,17 @@ class PostgresRuns(SharedRuns):
             f"cut off the writer of run {run_id}",
             lambda connection: cut_off(check_run_id(run_id), connection, self._link.schema),
         )
+
+    def answers(self) -> bool:
+        """Whether Postgres lets somebody in, by a connection of its own."""
+        return answers(self.address)
+
+    def set_aside(self, run_id: str, why: str | None) -> None:
+        """Keep that nobody goes on with a run, or that somebody does. Raises JournalError."""
+        query = "update gonogo_runs set aside = %s where run_id = %s and aside is distinct from %s"
+        told = None if why is None else why.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        given = [told, check_run_id(run_id), told]
+        self._link.do(f"set run {run_id} aside", lambda connection: connection.execute(query, given))
 
     @property
     def pool(self) -> PostgresPool:
@@ -256,7 +274,7 @@ class PostgresRuns(SharedRuns):
     def _summaries(self, connection: Connection, ids: list[str]) -> list[Summary]:
         rows = {row[0]: row for row in connection.execute(_SUMMARIES, [ids]).fetchall()}
         held = held_keys(connection)
-        missing = (None, "", None, 0, 0.0, None, None, None, None)
+        missing = (None, "", None, 0, 0.0, None, None, None, None, None)
         return [
             _summary(*rows.get(run_id, (run_id, *missing)), held=key_of(run_id, self._link.schema) in held)
             for run_id in ids
@@ -285,6 +303,11 @@ class PostgresRuns(SharedRuns):
             lambda connection: connection.execute(_LINES, [run_id, seq, _ROWS], binary=True).fetchall(),
         )
 
+    def _newer(self, run_id: str, what: str) -> NewerJournal:
+        return NewerJournal(
+            f"{self._named(run_id)}: a newer gonogo wrote this: {what}", advice="update gonogo to read it"
+        )
+
     def _damaged(self, run_id: str, what: str) -> JournalError:
         return JournalError(
             f"run {run_id} in {self.address} is damaged: {what}", advice="restore its rows from a backup"
@@ -302,6 +325,7 @@ def _summary(
     due: int | None,
     parent: str | None,
     submitted: bytes | None,
+    aside: str | None,
     *,
     held: bool,
 ) -> Summary:
@@ -309,8 +333,10 @@ def _summary(
 
     records = due - first if first is not None and due is not None else 0
     if not records and submitted is not None:
-        return queued(run_id, submitted)
+        return structs.replace(queued(run_id, submitted), aside=aside)
     if not records:
         return Summary(run_id, "unreadable", note=f"run {run_id} holds no record: it ended before it began")
     status = verdict or ("running" if held else "interrupted")
-    return Summary(run_id, status, workflow, event, started_at_ms, in_ms(last_at), records, parent)
+    return Summary(
+        run_id, status, workflow, event, started_at_ms, in_ms(last_at), records, parent, aside=aside
+    )

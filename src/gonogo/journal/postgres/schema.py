@@ -36,6 +36,7 @@ create table gonogo_runs (
     last_at double precision not null default 0,
     verdict text,
     submitted bytea,
+    aside text,
     owner_host text,
     owner_pid int,
     owner_since_ms bigint,

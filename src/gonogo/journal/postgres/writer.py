@@ -31,7 +31,7 @@ UNSYNCED_BYTES_MAX = 256 * 1024
 _ADD = """
     with mine as (
         update gonogo_runs set
-            submitted = null, first_seq = coalesce(first_seq, %(first)s), next_seq = %(next)s,
+            submitted = null, aside = null, first_seq = coalesce(first_seq, %(first)s), next_seq = %(next)s,
             last_at = %(at)s, verdict = %(verdict)s,
             workflow = coalesce(%(workflow)s, workflow), event = coalesce(%(event)s, event),
             parent = coalesce(%(parent)s, parent), started_at_ms = coalesce(%(started_at_ms)s, started_at_ms)

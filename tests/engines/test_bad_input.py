@@ -1,0 +1,209 @@
+"""What comes twice, too late, too early, too large, or can't be read: each has one clear outcome on each engine."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.engines.world import HEAD, World
+
+from gonogo import app
+from gonogo.app.engines import engine_for
+from gonogo.core.events import AnswerGiven
+from gonogo.engines.base import Errand
+from gonogo.errors import UsageError
+
+FAR = """
+steps:
+  far: {type: command, runs_on: far, exec: "echo x >> done", mutates: true}
+  last: {type: noop, depends_on: [far]}
+"""
+ASK = "steps:\n  ask: {type: human-input, prompt: well}\n"
+LARGE_BYTES = 3 * 1024 * 1024
+"""More than Temporal takes in one message."""
+
+pytestmark = pytest.mark.slow
+
+
+def verdict(here: World, run_id: str) -> str:
+    """Once the run is over or waits."""
+    state = here.ended(run_id)
+    assert state.finished is not None
+    return state.finished.verdict
+
+
+def test_of_two_answers_one_is_taken_and_the_other_told_whose(here: World) -> None:
+    """Both are there before anybody looks; and so for one that comes after the end of the wait."""
+    here.worker()
+    run_id = here.submit(ASK + "  more: {type: human-input, prompt: more, depends_on: [ask]}\n")
+    assert verdict(here, run_id) == "HOLD"
+    assert app.answer_run(run_id, "ask", "yes", by="ann", options=here.options) is None
+    with pytest.raises(UsageError, match="ask took no answer: it was answered already, by ann"):
+        app.answer_run(run_id, "ask", "no", by="ben", options=here.options)
+    state = here.state(run_id)
+    assert state is not None
+    assert state.nodes["ask"][""].output == {"text": "yes", "by": "ann"}
+
+
+def test_of_two_answers_at_the_same_moment_the_first_is_taken(here: World) -> None:
+    """Nobody has seen the other's; the second changes nothing, and is told in the journal."""
+    here.worker()
+    run_id = here.submit(ASK)
+    assert verdict(here, run_id) == "HOLD"
+    inbox = here.runs.inbox(run_id)
+    inbox.put(AnswerGiven(step="ask", text="yes", by="ann"))
+    inbox.put(AnswerGiven(step="ask", text="no", by="ben"))
+    engine = engine_for(here.carrier, here.options)
+    engine.submit(run_id)
+    engine.close()
+    here.wait(lambda: verdict(here, run_id) == "GO", "the end")
+    state = here.state(run_id)
+    assert state is not None
+    assert state.nodes["ask"][""].output == {"text": "yes", "by": "ann"}
+
+
+def test_an_answer_after_the_timeout_is_told_so(here: World) -> None:
+    """The default stands."""
+    here.worker()
+    text = "steps:\n  ask: {type: human-input, prompt: well, timeout: 200, default: 'no'}\n"
+    run_id = here.submit(text + "  more: {type: human-input, prompt: more, depends_on: [ask]}\n")
+
+    def waits_for_more() -> bool:
+        state = here.state(run_id)
+        return state is not None and "" in state.nodes["more"] and state.nodes["more"][""].hold is not None
+
+    here.wait(waits_for_more, "the timeout")
+    with pytest.raises(UsageError, match="ask took no answer: its time for an answer was over"):
+        app.answer_run(run_id, "ask", "yes", by="ben", options=here.options)
+
+
+def test_a_call_that_is_handed_over_again_and_again_is_performed_once(here: World) -> None:
+    """Before it is taken, and after it has ended; and so is a run that is woken without a cause."""
+    engine = None
+    here.worker()
+    run_id = here.submit(FAR)
+    try:
+        engine = engine_for(here.carrier, here.options)
+        here.wait(lambda: bool(here.runs.pool.open(run_id)), "the ticket")
+        (call,) = here.runs.pool.open(run_id)
+        for _ in range(3):
+            engine.perform([Errand(run_id, call, "far")])
+            engine.submit(run_id)
+        here.worker("--label", "far")
+        here.worker("--label", "far")
+        assert verdict(here, run_id) == "GO"
+        engine.perform([Errand(run_id, call, "far")])
+        engine.submit(run_id)
+        other = here.submit(FAR)
+        assert verdict(here, other) == "GO"
+    finally:
+        if engine is not None:
+            engine.close()
+    assert here.lines("done") == ["x", "x"]
+    records = [record.seq for record in here.runs.records_after(run_id, -1)]
+    assert records == list(range(len(records)))
+
+
+def test_a_run_that_is_woken_before_its_time_waits_on(here: World) -> None:
+    """A timer goes by the run's clock, whoever wakes it when."""
+    here.worker()
+    run_id = here.submit("steps:\n  ask: {type: human-input, prompt: well, timeout: 3000, default: 'no'}\n")
+    assert verdict(here, run_id) == "HOLD"
+    engine = engine_for(here.carrier, here.options)
+    try:
+        for _ in range(3):
+            engine.submit(run_id)
+        here.wait(lambda: verdict(here, run_id) == "GO", "the timeout")
+    finally:
+        engine.close()
+    state = here.state(run_id)
+    assert state is not None
+    assert state.at >= 3.0
+    assert state.nodes["ask"][""].output["text"] == "no"
+
+
+def test_a_ticket_that_cannot_be_read_fails_its_call(here: World) -> None:
+    """Somebody changed its row; the run goes on to its end instead of waiting for ever."""
+    here.worker()
+    run_id = here.submit(FAR)
+    here.wait(lambda: bool(here.runs.pool.open(run_id)), "the ticket")
+    with psycopg.connect(here.store, autocommit=True) as other:
+        other.execute("update gonogo_tickets set command = 'x' where run_id = %s", [run_id])
+    here.worker("--label", "far")
+    assert verdict(here, run_id) == "NO-GO"
+    state = here.state(run_id)
+    assert state is not None
+    fault = state.nodes["far"][""].fault
+    assert fault is not None
+    assert (fault.kind, here.lines("done")) == ("call.unreadable", [])
+
+
+def test_values_larger_than_an_engine_takes_go_by_the_store(here: World) -> None:
+    """Three megabytes each way, as an input of the run and as the output of a call elsewhere."""
+    here.worker("--label", "far")
+    text = f"""
+inputs: [{{name: given}}]
+steps:
+  far: {{type: command, runs_on: far, exec: "head -c {LARGE_BYTES} /dev/zero | tr '\\\\0' x"}}
+  sum: {{type: script, depends_on: [far], content: "return outputs.far.length + inputs.given.length"}}
+"""
+    run_id = here.submit(text, inputs={"given": "y" * LARGE_BYTES})
+    assert verdict(here, run_id) == "GO"
+    state = here.state(run_id)
+    assert state is not None
+    assert state.nodes["sum"][""].output == 2 * LARGE_BYTES
+
+
+def test_a_run_of_a_newer_gonogo_is_left_to_a_newer_worker(here: World) -> None:
+    """It is neither begun nor set aside; who can read it goes on with it."""
+    from gonogo.core.events import RunStarted
+    from gonogo.journal.records import FORMAT_VERSION
+
+    here.worker()
+    text = app.loads(HEAD + "steps: {one: {type: noop}}\n").plan
+    newer = RunStarted(
+        run_id="r", plan=text, started_at_ms=1, format_version=FORMAT_VERSION + 1, core_version="9"
+    )
+    here.runs.submit(newer)
+    engine = engine_for(here.carrier, here.options)
+    try:
+        engine.submit("r")
+        told = f"run r is left to a newer worker: .*format {FORMAT_VERSION + 1} by gonogo 9"
+        here.wait(lambda: any(re.search(told, line) for line in here.said), "the message")
+    finally:
+        engine.close()
+    assert here.state("r") is None
+    (one,) = app.list_runs(here.options, ["r"])
+    assert (one.queued, one.aside) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("engine", "package", "extra"), [("dbos", "dbos", "durable"), ("temporal", "temporalio", "temporal")]
+)
+def test_without_the_package_of_an_engine_its_extra_is_named(
+    tmp_path: Path, engine: str, package: str, extra: str
+) -> None:
+    """To a worker, and to who hands a run over."""
+    (tmp_path / "gonogo.yaml").write_text(HEAD + "steps: {one: {type: noop}}\n")
+    script = f"""
+import sys
+sys.modules[{package!r}] = None
+from gonogo.cli.main import main
+main()
+"""
+    where = ["--engine", engine, "--store", "postgresql://ann@127.0.0.1:1/x", "--url", "127.0.0.1:1"]
+    for verb in ("worker", "run"):
+        done = subprocess.run(
+            [sys.executable, "-c", script, verb, *where],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert f"the engine {engine} needs packages that aren't installed" in done.stderr
+        assert f"pip install 'gonogo[{extra}]'" in done.stderr
