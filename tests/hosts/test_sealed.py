@@ -293,6 +293,58 @@ def test_a_handle_that_a_person_writes_means_nothing(how: str) -> None:
     assert Path("sent").read_text() == SHORT
 
 
+@pytest.mark.parametrize("paths", ["text", '"."'])
+@pytest.mark.parametrize("at_hand", [True, False])
+def test_a_persons_answer_can_be_secret(paths: str, at_hand: bool) -> None:
+    """At the terminal, and when it comes later: neither its giving nor the output shows it."""
+    text = (
+        HEAD
+        + f"""
+steps:
+  asks: {{type: human-input, prompt: "the key?", secret_outputs: [{paths}]}}
+  uses: {{type: command, depends_on: asks, exec: "printf %s {{{{ outputs.asks.text | shell_escape }}}} | sha256sum"}}
+"""
+    )
+    result: RunResult | None = run(text, message="a spoken word") if at_hand else run(text)
+    if not at_hand:
+        result = app.answer_run("r", "asks", "a spoken word", by="ana")
+    assert result is not None
+    assert result.output("uses") == hashed("a spoken word")
+    assert b"spoken" not in written()
+
+
+def test_a_secret_answer_that_comes_too_late_is_masked() -> None:
+    """It is in the record of its giving, and no step's output."""
+    text = (
+        HEAD
+        + """
+steps:
+  asks: {type: human-input, prompt: "the key?", secret_outputs: [text]}
+  later: {type: human-input, prompt: "well?"}
+"""
+    )
+    run(text)
+    app.answer_run("r", "asks", "a spoken word")
+    JsonlRuns(".gonogo/runs").inbox("r").put(AnswerGiven(step="asks", text="a louder word"))
+    app.answer_run("r", "later", "yes")
+    assert b"spoken" not in written()
+    assert b"louder" not in written()
+
+
+def test_a_word_that_decides_is_never_sealed() -> None:
+    """A vote isn't what the step gives."""
+    text = (
+        HEAD
+        + """
+steps: {asks: {type: human-input, prompt: "go?", secret_outputs: [text], approvers: [ana], quorum: 1}}
+"""
+    )
+    run(text)
+    result = app.answer_run("r", "asks", "yes", by="ana")
+    assert result is not None
+    assert result.verdict == "GO"
+
+
 def test_a_handle_of_another_run_means_nothing() -> None:
     """Not even where a script made the text: each run has tags of its own."""
     other = app.start_run(app.loads(USES), app.Start(run_id="other"))

@@ -78,6 +78,17 @@ def not_taken(turn: Turn, node: Node, event: AnswerGiven, reason: str) -> None:
     turn.decide(d.NotTaken(node.step, node.scope, event.by, reason))
 
 
+def becomes_output(node: Node) -> bool:
+    """Whether an answer to a step is what it gives, and no word, vote or choice."""
+    hold = node.hold if node.status == life.HOLDING else None
+    return (
+        hold is not None
+        and hold.quorum is None
+        and reminders.OWN.isdisjoint(hold.details)
+        and not exhaustion.is_choice(node)
+    )
+
+
 def take(turn: Turn, node: Node, hold: d.Held, event: AnswerGiven) -> None:
     """An answer that counts: a choice, a vote, or what becomes the step's output."""
     if exhaustion.is_choice(node):

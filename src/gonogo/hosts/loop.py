@@ -80,7 +80,7 @@ class RunLoop:
         )
         self.evaluations = self.workplace.evaluations
         self._calls = self.workplace.calls
-        self._requests = Requests(journal, around.redactor, clock, post=self.post, fail=self.fail)
+        self._requests = Requests(journal, vault, clock, post=self.post, fail=self.fail)
         self._away = _away(self, around.spread)
         self._stay = self._away.leaving.listen(self._leave_if_idle) if self._away is not None else _nothing
         self._loop = asyncio.get_running_loop()

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from gonogo.core.events import AnswerGiven, AnyEvent, CancelAsked
 from gonogo.hosts.clock import RunClock
-from gonogo.journal.handles import shortened
+from gonogo.hosts.vault import Vault
 from gonogo.journal.records import Record
-from gonogo.journal.redact import Redactor
 from gonogo.journal.store import Request, RunJournal
 
 REQUESTS = (AnswerGiven, CancelAsked)
@@ -29,14 +28,14 @@ class Requests:
     def __init__(
         self,
         journal: RunJournal,
-        redactor: Redactor,
+        vault: Vault,
         clock: RunClock,
         *,
         post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
     ) -> None:
         self._inbox = journal.inbox
-        self._redactor = redactor
+        self._vault = vault
         self._clock = clock
         self._post = post
         self._fail = fail
@@ -72,7 +71,8 @@ class Requests:
 
     def _stamped(self, request: Request) -> AnyEvent:
         if isinstance(request, AnswerGiven):
-            return replace(request, at=self._clock.now(), text=self._redactor.text(shortened(request.text)))
+            text = self._vault.answer(request.step, request.scope, request.text)
+            return replace(request, at=self._clock.now(), text=text)
         return replace(request, at=self._clock.now())
 
 

@@ -14,9 +14,11 @@ from typing import Any
 import msgspec
 
 from gonogo.core.graph import Graph
+from gonogo.core.holds import becomes_output
+from gonogo.core.lifecycle import HOLDING, IN_DOUBT
 from gonogo.core.plan import Step
 from gonogo.core.state import State
-from gonogo.journal.handles import handle, may_hold, named, replaced
+from gonogo.journal.handles import handle, may_hold, named, replaced, shortened
 from gonogo.journal.normalise import to_json
 from gonogo.journal.redact import MASK, Redactor
 from gonogo.journal.sealing import Seals, Unsealable, Unsealed
@@ -24,6 +26,8 @@ from gonogo.journal.store import RunJournal
 
 WHOLE = "."
 """The path of an output as a whole."""
+ANSWER = "text"
+"""Where an answer is in the output that is made of it."""
 EACH = "*"
 """A part of a path: every item of a list."""
 KNOWN_MAX = 500
@@ -102,6 +106,17 @@ class Vault:
             name = step.name if path == WHOLE else f"{step.name}.{path}"
             output = _changed(output, parts, partial(self._kept, name))
         return output
+
+    def answer(self, name: str, scope: str, text: str) -> str:
+        """A person's answer as records may have it: a handle, where it becomes an output that is secret."""
+        text = shortened(text)
+        node = self._state.nodes.get(name, {}).get(scope)
+        step = self._state.graph.steps.get(name)
+        if node is None or step is None or {ANSWER, WHOLE}.isdisjoint(step.secret_outputs):
+            return self._redactor.text(text)
+        if becomes_output(node):
+            return str(self._kept(f"{name}.{ANSWER}", text))
+        return self._redactor.text(text) if node.status in (HOLDING, IN_DOUBT) else MASK  # it comes too late
 
     def note_in(self, step: Step, output: Any) -> None:
         """Know the secrets that a failed step wrote all the same, in a text that would have been its output."""
