@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import select
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -342,3 +345,49 @@ def test_SEC_2_a_token_that_a_server_repeats_is_nowhere(
         path for path in tmp_path.rglob("*") if path.is_file() and b"k3y-of-the-shop" in path.read_bytes()
     ]
     assert kept == []
+
+
+SLOW = """
+import json, os, sys, time
+def answered(method, params):
+    if method == "initialize":
+        about = {"name": "slow", "version": "1"}
+        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
+    if method == "tools/list":
+        return {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
+    with open("called", "a") as called:
+        called.write("x")
+    with open("bell", "w") as bell:
+        bell.write("x")
+    while not os.path.exists("go"):
+        time.sleep(0.05)
+    return {"content": [{"type": "text", "text": "done"}]}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        result = answered(asked["method"], asked.get("params"))
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(("mutates", "verdict", "calls"), [(False, "GO", 2), (True, "HOLD", 1)])
+def test_a_use_that_a_crash_cut_short(mutates: bool, verdict: str, calls: int, tmp_path: Path) -> None:
+    """Killed in the middle of it: what only reads is used again, of what changes things nobody knows (L3)."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    server = {"command": sys.executable, "args": ["-S", "slow.py"], "tools": {"t": {"mutates": mutates}}}
+    config = mock(wish("s__t"), "fine", mcp_servers={"s": server})
+    step = {"type": "ai", "timeout": "60s", "criticality": "internal", **config}
+    (tmp_path / "gonogo.yaml").write_text(json.dumps({"version": "1.0", "steps": {"ask": step}}))
+    os.mkfifo(tmp_path / "bell")
+    bell = os.open(tmp_path / "bell", os.O_RDWR)
+    command = [sys.executable, "-m", "gonogo"]
+    with subprocess.Popen([*command, "run"], cwd=tmp_path, stderr=subprocess.DEVNULL) as first:
+        assert select.select([bell], [], [], 60)[0]
+        first.kill()
+    os.close(bell)
+    (tmp_path / "go").touch()
+    ended = subprocess.run(
+        [*command, "resume", "last"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert verdict in ended.stdout
+    assert (tmp_path / "called").read_text() == "x" * calls
