@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.script import LOGICAL, Parks, Script, block, plan, step
+from tests.core.script import LOGICAL, Never, Parks, Script, block, plan, step
 
 from gonogo.core import decisions as d
-from gonogo.core.events import AnswerGiven, RerunAsked
+from gonogo.core.events import AnswerGiven, CancelAsked, RerunAsked, Resumed
 
 MAP: dict[str, Any] = {"fanout": "map"}
 LIST: dict[str, Any] = {"for_each": True}
@@ -161,3 +161,110 @@ def test_semantics_8_an_on_finish_that_has_spoken_says_nothing_again_for_what_is
     script = Script(plan(*steps), calls={"outer": [1], "inner": LOGICAL})
     assert began(script) == [("inner", "outer#1[0]")]
     assert script.started.count("mend@outer#1[0]") == 1
+
+
+# --- what routes run inside the items of a list
+
+
+def mended(*steps: Any, **calls: Any) -> Script:
+    """A list whose on_finish reports, over items in which a route runs `mend`, which waits for a person."""
+    return Script(
+        plan(
+            step("list", for_each=True, on_finish=block(run=["report"])),
+            *steps,
+            step("report", start="routed"),
+        ),
+        calls={"list": [0, 1], "mend": Parks(), **calls},
+    )
+
+
+def test_semantics_8_an_on_finish_waits_for_what_a_route_runs_in_an_item() -> None:
+    """Semantics 6 and 8: a step over the items that was sent for isn't settled, though it runs by routes only."""
+    work = step("work", "list", fanout="map", on_fail=block(run=["mend"]))
+    script = mended(work, step("mend", "list", fanout="map"), work=LOGICAL)
+    assert script.started == ["list", "work@list#1[0]", "work@list#1[1]", "mend@list#1[0]", "mend@list#1[1]"]
+    for index in (0, 1):
+        assert script.verdict == "HOLD"
+        assert script.decided(d.Routing, "list") == []
+        script.tell(AnswerGiven(step="mend", scope=f"list#1[{index}]", text="ok", by="me"))
+    assert script.started.count("report") == 1
+
+
+def test_semantics_8_an_on_finish_waits_for_what_a_route_runs_in_items_of_an_inner_list() -> None:
+    """Semantics 8: settled is what all of its routes have come to, in lists within its items, too."""
+    inner = step("inner", "list", fanout="map", for_each=True, on_finish=block(run=["mend"]))
+    script = mended(inner, step("mend", "inner", fanout="map"), inner=[0])
+    for index in (0, 1):
+        assert script.decided(d.Routing, "list") == []
+        place = f"list#1[{index}]/inner#1[0]"
+        script.tell(AnswerGiven(step="mend", scope=place, text="ok", by="me"))
+    assert (script.started.count("report"), script.verdict) == (1, "GO")
+
+
+def test_semantics_8_an_on_finish_waits_for_an_item_of_a_fan_out_that_was_skipped() -> None:
+    """Semantics 8: a goto may run in an item what was skipped as a whole."""
+    script = Script(
+        plan(
+            step("list", for_each=True, on_finish=block(run=["report"])),
+            step("mend", "list", fanout="map", if_="wanted"),
+            step("work", "list", fanout="map", on_fail=block(goto="mend")),
+            step("report", start="routed"),
+        ),
+        calls={"list": [0], "work": LOGICAL, "mend": Parks()},
+        answers={"wanted": False},
+    )
+    assert script.outcome("mend") == "skipped"
+    assert script.decided(d.Routing, "list") == []
+    script.tell(AnswerGiven(step="mend", scope="list#1[0]", text="ok", by="me"))
+    assert script.started.count("report") == 1
+
+
+def test_semantics_8_an_on_finish_does_not_wait_for_items_of_an_older_execution() -> None:
+    """Semantics 8: once per execution, when what runs in its own items is settled."""
+    work = step("work", "list", fanout="map", on_fail=block(run=["mend"]))
+    again = step("again", on_success=block(goto="list"))
+    script = mended(
+        work,
+        step("mend", "list", fanout="map"),
+        again,
+        work=lambda call: LOGICAL if call.scope.startswith("list#1") else "fine",
+        again=Parks(),
+    )
+    script.tell(AnswerGiven(step="again", text="go", by="me"))
+    assert script.started.count("report") == 1
+
+
+# --- lists of a run that stopped
+
+
+def stopped(work: Any, **keys: Any) -> Script:
+    """A list whose on_finish reports, in a run that is stopped while its second item runs."""
+    return Script(
+        plan(
+            step("list", for_each=True, on_finish=block(run=["report"])),
+            step("work", "list", **MAP),
+            step("report", start="routed"),
+            step("after", "list"),
+            max_parallelism=1,
+            **keys,
+        ),
+        calls={"list": [0, 1], "work": lambda call: work if call.call == 3 else "fine"},
+    )
+
+
+def test_semantics_8_an_on_finish_that_a_cancel_kept_from_speaking_speaks_after_a_resume() -> None:
+    """Semantics 8: once for each execution, when its items are settled; what waits for the list waits for that."""
+    script = stopped(Never()).tell(CancelAsked(by="me"))
+    assert spoke(script, "list") == []
+    script.tell(Resumed(by="me"))
+    assert script.started[3:] == ["work@list#1[1]", "report", "after"]
+    assert (spoke(script, "list"), script.verdict) == ([""], "GO")
+
+
+def test_semantics_8_an_on_finish_that_fail_fast_kept_from_speaking_speaks_when_a_person_goes_on() -> None:
+    """Semantics 8: the same, when the item that failed runs again."""
+    script = stopped(LOGICAL, fail_fast=True)
+    assert (spoke(script, "list"), script.verdict) == ([], "NO-GO")
+    script.tell(RerunAsked(by="me", steps=(("work", "list#1[1]"),)))
+    assert script.started[3:] == ["work@list#1[1]", "report", "after"]
+    assert (spoke(script, "list"), script.verdict) == ([""], "GO")

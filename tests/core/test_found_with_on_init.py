@@ -53,15 +53,23 @@ def test_an_item_of_an_older_list_that_is_run_again_has_an_intent_of_its_own() -
 def test_a_fan_out_one_of_whose_items_came_first_is_taken_up_after_a_cancel() -> None:
     """A route may run an item before the fan-out begins; a resume reopens both, in whatever order."""
     steps = [
-        lists(on_finish=block(run=["last"])),
+        step("kick", on_success=block(run=["last"])),
+        lists(),
         step("first", "list", on_fail=block(escalate="told"), **MAP),
         step("told", "list", **MAP),
         step("last", "told", **MAP),
     ]
     script = Script(
         plan(*steps, max_parallelism=1),
-        calls={"list": [1, 2], "first": LOGICAL, "told": lambda c: Never() if c.call == 4 else 1},
+        calls={
+            "kick": Parks(),
+            "list": [1, 2],
+            "first": LOGICAL,
+            "told": lambda c: Never() if c.call == 5 else 1,
+        },
     )
+    script.tell(AnswerGiven(step="kick", text="go", by="me"))
+    assert script.node("told").fan is not None
     script.tell(CancelAsked(by="me")).tell(Resumed())
     assert script.outcome("told") == "passed"
     assert script.outcome("last") == "passed"

@@ -230,6 +230,8 @@ def _settled(state: State, decision: d.Settled) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.DONE)
     complete(state, node)
+    if state.stopping and node.trigger is None and node.site.owns_group:
+        state.unspoken[node.step, node.scope] = None
     node.trigger = None
     node.waits_for = ()
     node.settled = True

@@ -79,6 +79,8 @@ def complete(state: State, node: Node) -> None:
         node.complete = True
         state.open_nodes -= 1
         if node.scope:
+            if state.visits:
+                state.visits.pop((node.step, node.scope), None)
             aggregate = state.aggregate_of(node)
             if aggregate is not None and aggregate.fan is not None:
                 aggregate.fan.complete += 1
@@ -87,6 +89,8 @@ def complete(state: State, node: Node) -> None:
 def reopen(state: State, node: Node) -> None:
     """The outcome is final no more."""
     node.settled = False
+    if node.scope and state.aggregate_of(node) is None:
+        state.visits[node.step, node.scope] = None
     if state.finishing:
         state.finishing.pop((node.step, node.scope), None)
     if node.complete:
@@ -157,6 +161,8 @@ def drop_items(state: State, node: Node) -> None:
         state.ready.discard(node.step, scope)
         state.remediating.pop((node.step, scope), None)
         state.finishing.pop((node.step, scope), None)
+        state.visits.pop((node.step, scope), None)
+        state.unspoken.pop((node.step, scope), None)
         state.critical_failures.pop((node.step, scope), None)
         if not item.complete:
             state.open_nodes -= 1
@@ -198,6 +204,7 @@ def forget_node(state: State, node: Node) -> None:
     forget_waits(state, node)
     del state.nodes[node.step][node.scope]
     state.critical_failures.pop((node.step, node.scope), None)
+    state.visits.pop((node.step, node.scope), None)
     state.open_nodes -= not node.complete
     if node.execution:
         state.dropped.setdefault(node.step, {})[node.scope] = node.execution
@@ -227,6 +234,16 @@ def request(state: State, node: Node) -> None:
     if node.status != life.PENDING:
         move(state, node, life.PENDING)
         drop_items(state, node)
+
+
+def hear_again(state: State) -> None:
+    """Lists whose on_finish had nothing to say in a run that stopped are settled no more, nor is what waits for it."""
+    for parent, scope in state.unspoken:
+        for name in (parent, *state.graph.members[parent]):
+            node = state.node(name, scope)
+            if node is not None and (name == parent or not node.site.owns_group):
+                node.settled = False
+    state.unspoken.clear()
 
 
 def reopen_around(state: State, node: Node) -> None:

@@ -7,7 +7,7 @@ from gonogo.core import fanout, initialising, routing, scheduling, stopping
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import group_parent, is_superseded, resolve
 from gonogo.core.parts import Part, Waiting
-from gonogo.core.scope import enclosing, within
+from gonogo.core.scope import children, enclosing, within
 from gonogo.core.state import Node
 from gonogo.core.suppression import kept_back_by
 from gonogo.core.turn import Turn
@@ -25,7 +25,7 @@ def follow_up(turn: Turn, node: Node) -> None:
     elif not node.settled:
         turn.decide(d.Settled(node.step, node.scope))
         return
-    elif node.site.owns_group and node.scope:
+    elif node.scope and node.site.part.groups and _counts_alone(turn, node):
         _finish_outer_groups(turn, node)
     tell_dependents(turn, node)
     if node.outcome == "passed" and node.settled and node.wave and node.step in turn.state.kept_back:
@@ -48,7 +48,7 @@ def lift(turn: Turn, node: Node) -> None:
 def finish_group(turn: Turn, parent: Node) -> None:
     """on_finish speaks when a forEach step and all its map descendants in this scope are done (semantics.md 8).
 
-    What runs over its items is complete, and lists among that have had their own say.
+    What runs over its items is complete, what a route has run there, too, and lists among that have had their own say.
     """
     if parent.settled or not parent.complete or not _group_complete(turn, parent):
         return
@@ -73,8 +73,13 @@ def _finish_inner_groups(turn: Turn, node: Node) -> None:
                 finish_group(turn, parent)
 
 
+def _counts_alone(turn: Turn, node: Node) -> bool:
+    """True for a list that has had its say, and for what a route ran where no fan-out counts it."""
+    return node.site.owns_group or turn.state.aggregate_of(node) is None
+
+
 def _finish_outer_groups(turn: Turn, node: Node) -> None:
-    """A list within the items of another one has had its say: groups around it may have waited for that."""
+    """A list within an item has had its say, or what a route ran there is done: groups around it may have waited."""
     for name in reversed(node.site.part.groups):
         parent = resolve(turn.state, name, enclosing(node.scope))
         if parent is not None and parent.site.owns_group and not parent.settled:
@@ -82,10 +87,13 @@ def _finish_outer_groups(turn: Turn, node: Node) -> None:
 
 
 def _group_complete(turn: Turn, parent: Node) -> bool:
-    members = turn.graph.members[parent.step]
-    return all(_member_complete(turn, name, parent.scope) for name in members) and not any(
-        step in members and within(scope, parent.scope) for step, scope in turn.state.finishing
-    )
+    members, state = turn.graph.members[parent.step], turn.state
+    if not all(_member_complete(turn, name, parent.scope) for name in members):
+        return False
+    if any(step in members and within(scope, parent.scope) for step, scope in state.finishing):
+        return False
+    items = f"{children(parent.scope, parent.step)}{parent.execution}["
+    return not any(step in members and scope.startswith(items) for step, scope in state.visits)
 
 
 def _member_complete(turn: Turn, name: str, scope: str) -> bool:

@@ -13,6 +13,7 @@ from gonogo.core.changes import (
     drop_items,
     forget_node,
     forget_waits,
+    hear_again,
     move,
     node_for,
     reopen,
@@ -37,6 +38,7 @@ def _rerun(state: State, decision: d.Rerun) -> None:
             forget_node(state, node)
     for place in decision.asked:
         forget(state, *place)  # an answer kept by its key isn't what was asked for
+    hear_again(state)
     for place in decision.members:
         state.undone.pop(place, None)
         state.escalated.pop(place, None)

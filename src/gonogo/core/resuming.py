@@ -125,6 +125,8 @@ def _look_again(turn: Turn, node: Node, *, reopens: bool) -> None:
         attempts.queue(turn.state, node)
     elif node.status in (life.PENDING, life.CLEARED) and turn.state.aggregate_of(node) is None:
         turn.routed.append((node.step, node.scope))
+    elif node.complete and not node.settled and node.site.owns_group:
+        turn.news.append(node)  # its on_finish has still to speak, and nothing else may come that asks it to
 
 
 def may_be_lost(node: Node) -> bool:

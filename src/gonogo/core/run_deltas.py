@@ -9,7 +9,7 @@ from typing import Any
 
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
-from gonogo.core.changes import move, reopen, reopen_around, set_timer
+from gonogo.core.changes import hear_again, move, reopen, reopen_around, set_timer
 from gonogo.core.state import Node, State
 
 
@@ -50,6 +50,7 @@ def _reopened(state: State, decision: d.Reopened) -> None:
             move(state, node, life.EXPANDING)
     if state.undoing is None:
         state.undone_for = None
+    hear_again(state)
 
 
 def _finished(state: State, decision: d.Finished) -> None:

@@ -177,11 +177,11 @@ class Spent:
 class State:
     """A run. Nested step → scope → node, so that ten thousand items cost no more each than ten.
 
-    `finishing`: whose on_finish has begun to speak and hasn't decided. `undone_for`: the fault before the first undoing
-    (0: there was none). `known_children`: runs beneath that have waited; what they did is in their journals.
-    `plan_before`: that of the revision which is just being decided about. `counted_from`: executions before a person
-    had the step run again. `ready` and `returning` (calls that want back the slot they gave up, in configuration order)
-    are derived.
+    `finishing`: whose on_finish has begun to speak and hasn't decided. `visits`: what a route runs in an item, where
+    no fan-out counts it, while it isn't complete. `undone_for`: the fault before the first undoing (0: there was none).
+    `known_children`: runs beneath that have waited; what they did is in their journals. `plan_before`: that of the
+    revision which is just being decided about. `counted_from`: executions before a person had the step run again.
+    `ready` and `returning` (calls that want back the slot they gave up, in configuration order) are derived.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -217,6 +217,8 @@ class State:
         self.foreign: dict[str, dict[str, None]] = {}
         self.remediating: dict[tuple[str, str], Node] = {}
         self.finishing: dict[tuple[str, str], None] = {}
+        self.visits: dict[tuple[str, str], None] = {}
+        self.unspoken: dict[tuple[str, str], None] = {}
         self.critical_failures: dict[tuple[str, str], None] = {}
         self.open_faults: dict[tuple[str, str], OpenFault] = {}
         self.last_fault = 0

@@ -15,7 +15,7 @@ _RUN_FIELDS = (
     "open_nodes", "last_call", "last_batch", "last_timer", "last_wave", "loops", "trail", "breaches",
     "foreign", "dropped", "critical_failures", "open_faults", "last_fault", "escalated", "reentries", "budget_timer",
     "active_since", "undoable", "undoing", "undone", "undone_for", "answers", "kept_back", "run_issues",
-    "memory", "history", "stopping", "stopped_by", "finishing",
+    "memory", "history", "stopping", "stopped_by", "finishing", "visits", "unspoken",
     "cleanup_timer", "interrupted", "finished", "counted_from", "known_children",
 )  # fmt: skip
 _PLACES = ("calls", "timers", "remediating")

@@ -26,7 +26,7 @@ from gonogo.core.absorb import absorb
 from gonogo.core.apply import apply, fold
 from gonogo.core.attempts import NO_CALL
 from gonogo.core.commands import Command, LetAttempt, StartCall
-from gonogo.core.scope import within
+from gonogo.core.scope import child, within
 from gonogo.core.state import State
 from gonogo.journal.codec import decode_line, encode_line
 from gonogo.journal.records import Record
@@ -358,8 +358,18 @@ def _check_group(state: State, decision: d.Routing) -> None:
         missing = node is None and name in state.included - state.held_back
         if missing or (node is not None and not node.complete):
             raise Broken("group", f"on_finish of {decision.step} speaks before {name}")
+        _check_items(state, decision, name)
         if state.graph.steps[name].on_finish is not None:
             _check_inner_groups(state, decision, name)
+
+
+def _check_items(state: State, decision: d.Routing, name: str) -> None:
+    """In the items of this execution nothing is under way, what routes run there included."""
+    execution = state.existing(decision.step, decision.scope).execution
+    items = child(decision.scope, decision.step, execution, 0).removesuffix("0]")
+    for node in state.nodes[name].values():
+        if node.scope.startswith(items) and not node.complete:
+            raise Broken("group", f"on_finish of {decision.step} speaks before {name} in {node.scope}")
 
 
 def _check_inner_groups(state: State, decision: d.Routing, name: str) -> None:

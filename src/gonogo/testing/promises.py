@@ -4,6 +4,7 @@ suppression  nothing that acts starts behind a failed critical step (spec C.8)
 safe         in safe mode nothing is done (spec G21)
 spent        no more calls and retries than the run's budget
 faults       each fault is detected, then has exactly one end (spec G16)
+finish       an on_finish speaks once for an outcome of its list (semantics.md 8)
 undone       what was done is undone in reverse, each time once, or kept (semantics.md 20)
 one_shot     a step tagged one_shot runs once in a scope (spec C.15), and again only where a cancel cut that short;
              what undoes others runs for each
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from gonogo.core import decisions as d
 from gonogo.core import events as e
+from gonogo.core import lifecycle as life
 from gonogo.core.plan import Plan, Step
 from gonogo.core.scope import within
 from gonogo.core.state import State
@@ -53,10 +55,12 @@ class Promises:
         self.routed: set[str] = set()
         self.people = People(scenario.plan)
         self.asked: set[str] = set()
+        self.finished: set[tuple[str, str]] = set()
 
     def see(self, state: State, decision: d.AnyDecision) -> None:
         """Judge one decision, before it is applied."""
         self.people.see(decision)
+        self._finishes(state, decision)
         if isinstance(decision, d.Rerun):
             self.asked.update(step for step, _ in decision.asked)
             self.routed.update(step for step, _ in decision.members)
@@ -86,6 +90,17 @@ class Promises:
         """Going on after a cancel: what it cut short, or had undone, has not had its run."""
         for place in decision.members:
             self.taken_back[place] = state.existing(*place).execution
+
+    def _finishes(self, state: State, decision: d.AnyDecision) -> None:
+        """on_finish begins to speak once for an outcome of its step, and may go on after what it has run."""
+        if isinstance(decision, d.Ended):
+            self.finished.discard((decision.step, decision.scope))
+        elif isinstance(decision, d.Routing) and decision.trigger == "on_finish":
+            place = (decision.step, decision.scope)
+            goes_on = state.existing(*place).status == life.REMEDIATING
+            if place in self.finished and not goes_on:
+                raise Broken("finish", f"on_finish of {place[0]} in {place[1] or '(run)'} speaks again")
+            self.finished.add(place)
 
     def at_the_end(self, state: State, outside: Outside) -> None:
         """What must hold when a run has ended or is parked."""
@@ -194,7 +209,8 @@ class Promises:
         if self.undoing != key:
             raise Broken("undone", f"{key} is undone where {self.undoing} was begun")
         self.undoing = None
-        self.undone.append(key)
+        if decision.outcome == "passed":
+            self.undone.append(key)
 
     def _check_all_undone(self, state: State) -> None:
         verdict = state.finished.verdict if state.finished is not None else ""
