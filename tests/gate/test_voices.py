@@ -179,6 +179,18 @@ def test_a_process_that_is_served_well_says_so_now_and_then_only() -> None:
     assert heard(voices, A, 16.0, 0, 60.0) is not voices
 
 
+def test_a_forged_record_makes_nobody_look_after_a_thousand_processes(tmp_path: Path) -> None:
+    """Files are hostile input: so many voices at most, none of them later than now, and none that leads elsewhere."""
+    store = FileStore(tmp_path, monotonic=lambda: 100.0, boot="boot")
+    forged = [Voice(Writer(f"x:{number}", "1", "here"), 1e300, 1) for number in range(500)]
+    forged.append(Voice(Writer("x:../../etc/passwd", "1", Processes().me().place), 5.0, 1))
+    store.compare_and_set("k", 0, b.BreakerRecord(state="open", voices=tuple(forged)))
+    voices = store.load("k").record.voices
+    assert len(voices) == VOICES_MAX
+    assert max(voice.at_s for voice in voices) == 100.0
+    assert Processes().gone(voice.writer for voice in voices) == {forged[-1].writer}
+
+
 # --- with real processes
 
 _PROGRAM = """

@@ -233,7 +233,7 @@ def moved(record: BreakerRecord, by_s: float, now_s: float, reach_s: float) -> B
         leases=tuple(Lease(lease.owner, at(lease.until_s)) for lease in record.leases),
         buckets=record.buckets if by_s == 0 else (),
         isolation=isolation,
-        voices=tuple(v.Voice(each.writer, at(each.at_s), each.failures) for each in record.voices),
+        voices=v.moved(record.voices, by_s, now_s),
     )
 
 

@@ -73,6 +73,13 @@ def forgiven(voices: tuple[Voice, ...]) -> tuple[Voice, ...]:
     return tuple(Voice(each.writer, each.at_s) if each.failures else each for each in voices)
 
 
+def moved(voices: tuple[Voice, ...], by_s: float, now_s: float) -> tuple[Voice, ...]:
+    """The same on a clock that differs by `by_s`. Nobody has spoken later than now, nor more of them than are kept."""
+    return tuple(
+        Voice(each.writer, min(each.at_s + by_s, now_s), each.failures) for each in voices[-VOICES_MAX:]
+    )
+
+
 def standing(
     voices: tuple[Voice, ...],
     writer: Writer,
