@@ -1,8 +1,9 @@
 """Prints each budget of docs/project/budgets.md with what was measured: median, least and most of several runs, each
 in a fresh process. Ends with 0 whatever comes out: a benchmark is no test, and other work on the machine counts.
 
-python -m bench           all, some three minutes
-python -m bench --quick   without the longest chains and lists
+python -m bench           all, some ten minutes
+python -m bench --quick   without the longest chains and lists, and without most of the engines
+python -m bench dbos      parts by name
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import fallbacks, gates, workflows
+from bench.engines import measure as engines
 from bench.measure import BenchError, Run, Spread, gonogo, python, run, several, sync_s
 from bench.waits import CASES
 
@@ -175,6 +177,83 @@ def rebuilding(folder: Path, *, quick: bool) -> Iterator[Row]:
         yield from _whole(name, ["show", done.run_id, "--runs-dir", "runs"], folder, 400, times=3)
 
 
+def dbos(folder: Path, *, quick: bool) -> Iterator[Row]:
+    """Workers on DBOS, beside DBOS' own steps on the same store."""
+    with engines.carriers("dbos") as made:
+        url = made.server.new_database()
+        made.begin()
+        chain, step = made.chain(), engines.bare("steps", url)
+        yield Row(
+            "DBOS: no-op step on a chain of 100 in Postgres, first record to last", chain.times(MS), "ms", 6
+        )
+        yield Row("to compare: a step of DBOS in its own workflow", step.times(MS), "ms")
+        if quick:
+            return
+        made.begin("--label", "far")
+        yield Row(
+            "DBOS: a call that another worker performs, from one to the next",
+            made.calls().times(MS),
+            "ms",
+            20,
+        )
+        yield from _lists(made, "DBOS", 5)
+        yield Row("DBOS: two idle workers, commits a second", made.idle(), "")
+        made.end_workers()
+        with engines.bare_workers(url):
+            queued, fanned = engines.bare("queued", url), engines.bare("fanned", url)
+        yield Row(
+            "to compare: a workflow through DBOS' queue to its result, looked at all 10 ms",
+            queued.times(MS),
+            "ms",
+        )
+        yield Row("to compare: 300 workflows through DBOS' queue, two workers, one", fanned.times(MS), "ms")
+        yield _take_over(made, "DBOS")
+    yield from _parked()
+
+
+def temporal(folder: Path, *, quick: bool) -> Iterator[Row]:
+    """Workers on Temporal, beside its own steps on the same server, which is told to look often for work."""
+    with engines.carriers("temporal") as made:
+        made.begin()
+        chain, own = made.chain(), engines.bare("local", made.here.carrier.address)
+        yield Row("Temporal: no-op step on a chain of 100, first record to last", chain.times(MS), "ms", 8)
+        yield Row("to compare: a local activity of Temporal", own.times(MS), "ms")
+        if quick:
+            return
+        made.begin("--label", "far")
+        yield Row(
+            "Temporal: a call that another worker performs, from one to the next",
+            made.calls().times(MS),
+            "ms",
+        )
+        far = engines.bare("far", made.here.carrier.address)
+        yield Row("to compare: an activity of Temporal", far.times(MS), "ms")
+        yield from _lists(made, "Temporal", None)
+        made.end_workers()
+        yield _take_over(made, "Temporal")
+
+
+def _lists(made: engines.Carriers, name: str, budget_ms: float | None) -> Iterator[Row]:
+    clock, cpu = made.lists()
+    told = f"{name}: list of {engines.LIST} commands on two workers, 64 at a time, an item"
+    yield Row(told, clock.times(MS), "ms", budget_ms)
+    yield Row("… CPU of all processes, the store's and the commands' included", cpu.times(MS), "ms")
+
+
+def _take_over(made: engines.Carriers, name: str) -> Row:
+    took = several(3, made.take_over)
+    return Row(f"{name}: a call of a killed worker with another", took, "s", 5)
+
+
+def _parked() -> Iterator[Row]:
+    with engines.carriers("dbos") as made:
+        found = engines.parked(made.here.store)
+    name = f"{engines.PARKED:,} runs that wait: more of the worker's"
+    yield Row(f"{name} memory", Spread.of([found["MB"]]), "MB", 50)
+    yield Row(f"{name} tasks", Spread.of([found["tasks"]]), "", 0)
+    yield Row(f"{name} threads (pools that fill up to their size)", Spread.of([found["threads"]]), "")
+
+
 def _per_item(workflow: str, folder: Path, length: int, *, times: int, slots: int = 1) -> Spread:
     return _costs([run(workflow, folder, slots=slots) for _ in range(times)], length)
 
@@ -195,6 +274,8 @@ PARTS: tuple[Callable[..., Iterator[Row]], ...] = (
     gate,
     failing_over,
     waits,
+    dbos,
+    temporal,
 )
 
 
@@ -202,12 +283,18 @@ def main() -> int:
     """Measure all parts, one line each."""
     parser = argparse.ArgumentParser(description="Measure gonogo against its budgets.")
     parser.add_argument("--quick", action="store_true", help="leave out the longest chains and lists")
-    quick = parser.parse_args().quick
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(each.__name__ for each in PARTS)}"
+    )
+    asked = parser.parse_args()
+    quick = asked.quick
     # Others' work on the machine counts as ours in wall time; say how much of it there is.
     load = os.getloadavg()[0]
     print(f"load {load:.1f} on {os.cpu_count()} processors at the start: budgets are for a quiet machine")
     print(f"{'what':80} {'median':>9} {'least–most':>17} {'budget':>8}")
     for part in PARTS:
+        if asked.parts and part.__name__ not in asked.parts:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             try:
                 for row in part(Path(folder), quick=quick):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import psycopg
 import pytest
 from tests.engines.world import World
 
@@ -9,9 +12,13 @@ from gonogo import app
 from gonogo.app import engines
 from gonogo.app.engines import Carrier, engine_for, submit_run
 from gonogo.app.options import Options, Start
+from gonogo.engines.base import Errand
+from gonogo.engines.dbos import names
+from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.worker import DbosWorker
 from gonogo.errors import EngineError, JournalError
 from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.bell import channel_of
 
 NOWHERE = "postgresql://somebody:hidden-word@127.0.0.1:1/runs"
 PLAN = app.loads('version: "1.0"\nsteps:\n  one: {type: noop}\n').plan
@@ -84,3 +91,24 @@ def test_what_a_driver_repeats_of_an_address_shows_no_part_of_a_password(url: st
         with pytest.raises(EngineError) as caught:
             use()
         assert not any(part in caught.value.message for part in ("secret", "cret", "cr/et", "se@"))
+
+
+@pytest.mark.slow
+def test_calls_that_are_near_ring_for_nobody_else(on_dbos: World) -> None:
+    """The worker that has their run looks at once; to wake all the others for a few calls costs more than these."""
+    on_dbos.worker()
+    rung: list[tuple[str, int]] = []
+
+    def near(queue: str, calls: int) -> Callable[[], None] | None:
+        return (lambda: rung.append((queue, calls))) if calls < 3 else None
+
+    engine = DbosEngine(Address(on_dbos.store), near)
+    channel = channel_of(names.CALLS)
+    with psycopg.connect(on_dbos.store, autocommit=True) as listening:
+        listening.execute(f'listen "{channel}"')
+        engine.perform([Errand("r", call) for call in range(2)])
+        engine.perform([Errand("r", call) for call in range(3)])
+        listening.execute("select pg_notify(%s, 'that is all')", [channel])
+        heard = [each.payload for each in listening.notifies(timeout=30, stop_after=2)]
+    engine.close()
+    assert (rung, heard) == ([(names.CALLS, 2)], [names.CALLS, "that is all"])

@@ -57,6 +57,12 @@ def done(call: int = 1, output: object = "x") -> CallDone:
     return CallDone(call=call, output=output)
 
 
+def rung(pool: Pool, run_id: str, call: int = 1) -> None:
+    """A run is rung for, by an answer."""
+    pool.offer([ticket(call, run_id)])
+    pool.leave(run_id, call, done(call))
+
+
 STOPPED = CallFailed(call=1, fault=Fault("run.cancelled", "cancelled", "lint/cancelled", "stopped"))
 
 
@@ -255,12 +261,12 @@ def test_a_call_that_has_ended_is_not_withdrawn(pool: Pool) -> None:
 
 
 def test_what_a_run_waits_for_rings_its_bell(shared: SharedRuns, pool: Pool, other: Pool, record) -> None:
-    """An offer, an answer, one in place of a call, and a request; each from another process."""
+    """An answer, one in place of a call, and a request; each from another process."""
     journal = shared.create("r")
     journal.append([record(0)])
+    pool.offer([ticket(), ticket(2)])
     bell = pool.bell(["r", "w1"])
     rung = [
-        lambda: other.offer([ticket(), ticket(2)]),
         lambda: other.leave("r", 1, done()),
         lambda: other.withdraw("r", 2, STOPPED),
         lambda: shared.inbox("r").put(AnswerGiven(step="ask", text="yes")),
@@ -289,7 +295,7 @@ def test_a_name_added_later_is_heard(pool: Pool, other: Pool) -> None:
     bell = pool.bell(["w1"])
     number, name = bell.fileno(), "x" * 128
     bell.add(name)
-    other.offer([ticket(run_id=name)])
+    rung(other, name)
     assert heard(bell) == {name}
     assert bell.fileno() == number
     bell.close()
@@ -298,10 +304,11 @@ def test_a_name_added_later_is_heard(pool: Pool, other: Pool) -> None:
 def test_a_name_removed_is_heard_no_more(pool: Pool, other: Pool) -> None:
     """Even what was rung before; the others still are."""
     bell = pool.bell(["r", "s"])
-    other.offer([ticket()])
+    rung(other, "r")
     assert select.select([bell], [], [], LONG_S)[0]
     bell.remove("r")
-    other.offer([ticket(2), ticket(run_id="s")])
+    rung(other, "r", 2)
+    rung(other, "s")
     assert heard(bell) == {"s"}
     bell.close()
     bell.close()

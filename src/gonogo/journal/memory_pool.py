@@ -116,7 +116,6 @@ class MemoryPool(Pool):
         with self._guard:
             for ticket in tickets:
                 self._entries.setdefault((ticket.run_id, ticket.command.call), _Entry(ticket))
-        self._bells.ring(*(ticket.run_id for ticket in tickets))
 
     def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
         """Perform this call; None when there is nothing to perform."""

@@ -77,7 +77,7 @@ class Pool(Protocol):
     """
 
     def offer(self, tickets: Sequence[Ticket]) -> None:
-        """Let these calls be claimed. One that is offered already stays as it is. Rings the runs."""
+        """Let these calls be claimed. One that is offered already stays as it is."""
         ...
 
     def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
@@ -141,7 +141,7 @@ class Pool(Protocol):
         ...
 
     def bell(self, names: Collection[str]) -> Bell:
-        """Rung with a run's id by `offer`, `leave`, `withdraw` and requests in its inbox; with a worker's id when a
+        """Rung with a run's id by `leave`, `withdraw` and requests in its inbox; with a worker's id when a
         call of it is asked to stop.
         """
         ...

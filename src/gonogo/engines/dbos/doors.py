@@ -40,9 +40,9 @@ class Door:
     def open(self) -> None:
         """It does again; something may have come meanwhile."""
         with self._changed:
-            self._rung = self._rung or self._shut
-            self._shut = False
-            self._changed.notify_all()
+            if self._shut:
+                self._shut, self._rung = False, True
+                self._changed.notify_all()
 
     def wait(self, stop: threading.Event, timeout_s: float) -> bool:
         """Until it is time to look; whether it is time to end instead."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,15 +21,18 @@ from gonogo.journal.postgres.bell import channel_of
 
 GROUP_MAX = 50
 """Calls in one workflow."""
+Near = Callable[[str, int], Callable[[], None] | None]
+"""How this process is rung for, where so many calls in a queue are enough of its own business; None: all are."""
 _RING = sa.text("select pg_notify(:channel, :name)")
 
 
 class DbosEngine:
     """The queues of one database."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, near: Near = lambda queue, calls: None) -> None:
         """Raises EngineError when the database can't be reached."""
         self._address = address
+        self._near = near
         with self._told("reached"):
             self._pool = sa.create_engine(
                 sqlalchemy_url(address), pool_size=4, max_overflow=0, pool_pre_ping=True
@@ -62,13 +66,18 @@ class DbosEngine:
                 _ring(transaction, names.SEGMENTS)
 
     def perform(self, errands: Sequence[Errand]) -> None:
-        """Put calls into the queues of their labels, those of one run together; one queue at a time is rung for."""
+        """Put calls into the queues of their labels, those of one run together."""
+        queues = Counter(names.queue_of(errand.label) for errand in errands)
+        near = {queue: self._near(queue, calls) for queue, calls in queues.items()}
         with self._told("asked"), self._pool.begin() as transaction:
             for (run_id, label), calls in together(errands, GROUP_MAX):
-                queue = names.queue_of(label)
-                options = _options(names.CALLS_OF, queue, names.group_id(run_id))
+                options = _options(names.CALLS_OF, names.queue_of(label), names.group_id(run_id))
                 self._client.enqueue_in_transaction(transaction, options, run_id, calls, label)
+            for queue in (queue for queue, ring in near.items() if ring is None):
                 _ring(transaction, queue)
+        for ring in near.values():
+            if ring is not None:
+                ring()
 
     def close(self) -> None:
         """Let go of the connections."""

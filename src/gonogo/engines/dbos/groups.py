@@ -27,9 +27,15 @@ class Places:
     """How many calls may still begin here. While there are none, the doors of their queues are shut."""
 
     def __init__(self, places: int, doors: Sequence[Door]) -> None:
+        self._all = places
         self._free = places
         self._doors = doors
         self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def busy(self) -> float:
+        """The part of them that is taken."""
+        return 1.0 - self._free / self._all
 
     def take(self, most: int) -> int:
         """As many as there are."""

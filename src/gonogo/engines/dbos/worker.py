@@ -18,7 +18,7 @@ from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.engine import DbosEngine
-from gonogo.engines.dbos.groups import Groups, Places
+from gonogo.engines.dbos.groups import SHARE_MIN, Groups, Places
 from gonogo.engines.dbos.takeover import Lease, Told, Watch, end_at_once, hand_back
 from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import named, sqlalchemy_url
@@ -33,6 +33,10 @@ POLL_SHARED_S = 0.05
 AFTER_S = 0.02
 """So long after a workflow's end DBOS has noted it, and may begin another in its place."""
 _ADVICE = "check the store's address; its user must be allowed to create schemas and tables there"
+BUSY_S = 0.03
+"""So long after an idle one a worker without a free place would look for calls; with some, in proportion."""
+NEAR = 0.25
+"""A worker with no larger part of its places taken takes the calls of its own runs without telling others."""
 TOLD_S = 3.0
 """Longest for what the thread that takes over waits for; it has a lease to renew."""
 HANGS_S = 20.0
@@ -55,28 +59,39 @@ class DbosWorker:
         with told(f"the database {address} can't be used by a worker", address, _ADVICE):
             self._lease = Lease(self.address, self.worker)
             self._lease.acquire()
+        self._doors: dict[str, Door] = {}
+        self._places: Places | None = None
         self._ticked_s = time.monotonic()
         self._dbos = DBOS(config=_config(self.address, self.worker))
 
     @property
     def engine(self) -> DbosEngine:
         """Hands over work; made anew at each call."""
-        return DbosEngine(self.address)
+        return DbosEngine(self.address, self._near)
+
+    def _near(self, queue: str, calls: int) -> Callable[[], None] | None:
+        """A few calls stay with the worker that has their run, as long as it has little else to do."""
+        door = self._doors.get(queue)
+        is_idle = self._places is not None and self._places.busy <= NEAR
+        return door.ring if door is not None and is_idle and calls <= SHARE_MIN else None
 
     async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         """Take work until told to stop; see `EngineWorker`."""
         loop = asyncio.get_running_loop()
         queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
-        doors = {queue: Door() for queue in (names.SEGMENTS, *queues)}
+        doors = self._doors = {queue: Door() for queue in (names.SEGMENTS, *queues)}
         watch = Watch(self._lease, _Told(work, loop), self._is_alive)
-        _define(work, loop, limits, self._groups(work, limits, doors), doors)
+        places = self._places = Places(
+            _places(limits), [door for queue, door in doors.items() if queue != names.SEGMENTS]
+        )
+        _define(work, loop, limits, self._groups(work, limits, places), doors)
         DBOS.listen_queues(list(doors))
         ticking = loop.create_task(self._tick())
         watch.start(self._fenced)
         with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
             await asyncio.to_thread(_launch, limits, queues)
         hang(doors, self._dbos.background_thread_stop_events)
-        deaf = [work.listen(queue, door.ring) for queue, door in doors.items()]
+        deaf = [work.listen(queue, _ear(queue, door, places, loop)) for queue, door in doors.items()]
         client = DBOSClient(
             system_database_url=sqlalchemy_url(self.address),
             dbos_system_schema=names.SCHEMA,
@@ -99,11 +114,9 @@ class DbosWorker:
             client.destroy()
         self._lease.release()
 
-    def _groups(self, work: Work, limits: Limits, doors: dict[str, Door]) -> Groups:
-        calls = [door for queue, door in doors.items() if queue != names.SEGMENTS]
-        places = Places(_places(limits), calls)
+    def _groups(self, work: Work, limits: Limits, places: Places) -> Groups:
         singly = limits.calls_everywhere is not None or limits.rate is not None
-        return Groups(work, self.engine, places, lambda: self._lease.others + 1, singly=singly)
+        return Groups(work, DbosEngine(self.address), places, lambda: self._lease.others + 1, singly=singly)
 
     async def _tick(self) -> None:
         while True:
@@ -122,6 +135,8 @@ def _config(address: Address, worker: str) -> Any:
         "executor_id": worker,
         "application_version": names.VERSION,
         "serializer": DBOSPortableJSON,
+        # To ask each connection whether it lives costs as many round trips as the rest; a lost one is tried again.
+        "db_engine_kwargs": {"pool_pre_ping": False},
         "log_level": "WARNING",
     }
 
@@ -144,6 +159,17 @@ def _define(
     async def calls_of(run_id: str, calls: list[int], label: str) -> None:
         with grouped[names.queue_of(label)]:
             await _on(loop, groups.perform(run_id, calls, label))
+
+
+def _ear(queue: str, door: Door, places: Places, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+    """What is done when a queue is rung for. All workers hear of a call at once; who has less to do is first."""
+    if queue == names.SEGMENTS:
+        return door.ring
+    return lambda: door.ring() if places.busy == 0 else _later(loop, places.busy * BUSY_S, door)
+
+
+def _later(loop: asyncio.AbstractEventLoop, seconds: float, door: Door) -> None:
+    loop.call_later(seconds, door.ring)
 
 
 class _Running:

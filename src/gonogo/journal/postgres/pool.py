@@ -117,13 +117,8 @@ class PostgresPool(Pool):
             "labels": [ticket.label for ticket in tickets],
         }
 
-        def work(connection: Connection) -> None:
-            with connection.transaction():
-                connection.execute(_OFFER, given)
-                _ring(connection, {ticket.run_id for ticket in tickets})
-
         if tickets:
-            self._link.do("offer calls", work)
+            self._link.do("offer calls", lambda connection: connection.execute(_OFFER, given))
 
     def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
         """Perform this call; None when there is nothing to perform. Raises JournalError."""

@@ -128,6 +128,8 @@ class PostgresRuns(SharedRuns):
                     raise self._damaged(run_id, f"expected record {seq + 1}, found {record.seq}")
                 found.append(put_back(record, blobs))
                 seq = number
+            if len(rows) < _ROWS:
+                break
         return found
 
     def submit(self, event: RunStarted) -> None:
