@@ -193,6 +193,21 @@ def test_a_one_shot_step_runs_again_only_by_name() -> None:
     assert script.started[-2:] == ["mail", "z"]
 
 
+def test_a_one_shot_step_that_was_undone_has_not_had_its_run() -> None:
+    """Semantics 20 before C.15: else what comes after it would build on what is no longer there."""
+    order = step("order", effects="mutates", compensate="undo", tags=("one_shot",))
+    script = Script(
+        plan(order, step("ship", "order"), step("undo"), include_tags=("one_shot",)),
+        calls={"ship": fails_once},
+    )
+    found = look(script, again("ship"))
+    assert (found.spared, found.members) == ((), {("ship", ""): "asked", ("order", ""): "undone"})
+    script.tell(again("ship"))
+    assert script.started == ["order", "ship", "undo", "order", "ship"]
+    script.tell(again("ship"))
+    assert script.started[5:] == ["ship"]
+
+
 def test_an_answer_kept_by_a_key_is_not_given_to_the_step_that_was_asked_for() -> None:
     """What is asked for is a call; those behind it are answered from what they paid for."""
     keyed = {"effects": "mutates", "idempotency_key": 0}

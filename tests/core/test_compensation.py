@@ -277,6 +277,23 @@ def test_semantics_20_what_a_cancel_had_undone_is_done_again_after_a_resume() ->
     assert (script.state.undone, script.verdict) == ({}, "GO")
 
 
+def test_semantics_20_a_one_shot_step_that_a_cancel_had_undone_is_done_again_after_a_resume() -> None:
+    """Semantics 20 before C.15: what was undone has not had its one run."""
+    book = step("book", effects="mutates", compensate="unbook", tags=("one_shot",))
+    script = Script(
+        plan(
+            book,
+            step("last", "book"),
+            step("unbook", tags=("one_shot",)),
+            compensate_on=("cancelled",),
+            include_tags=("one_shot",),
+        ),
+        calls={"last": later},
+    )
+    script.tell(e.CancelAsked(by="me")).tell(e.Resumed(by="me"))
+    assert script.started == ["book", "last", "unbook", "book", "last"]
+
+
 def test_semantics_20_a_run_that_has_failed_does_nothing_again_to_undo_it_once_more() -> None:
     """Semantics 20: it can't be GO any more."""
     script = Script(

@@ -251,7 +251,10 @@ def _changed(state: State, before: Plan) -> Iterator[Place]:
 
 
 def _has_had_its_run(state: State, place: Place) -> bool:
-    return state.graph.parts[place[0]].one_shot and state.runs_before(*place) > 0
+    """A one_shot step that was undone counts as not done: semantics.md 20 comes before spec C.15."""
+    return (
+        state.graph.parts[place[0]].one_shot and state.runs_before(*place) > 0 and place not in state.undone
+    )
 
 
 def _lies_within(taken: Iterable[Place], place: Place) -> bool:

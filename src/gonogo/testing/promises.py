@@ -16,6 +16,7 @@ lifted       nothing stays kept back by a step that has passed since (spec C.8)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gonogo.core import decisions as d
@@ -64,6 +65,7 @@ class Promises:
         if isinstance(decision, d.Rerun):
             self.asked.update(step for step, _ in decision.asked)
             self.routed.update(step for step, _ in decision.members)
+            self._take_back(state, [place for place in decision.members if place in state.undone])
         elif isinstance(decision, d.Started):
             self._started(state, decision)
         elif isinstance(decision, d.Retrying):
@@ -81,14 +83,14 @@ class Promises:
         elif isinstance(decision, d.Stopping):
             _check_cancelled(state, decision)
         elif isinstance(decision, d.Reopened):
-            self._reopened(state, decision)
+            self._take_back(state, decision.members)
         elif isinstance(decision, d.Chosen) and decision.choice == "retry":
             place = (decision.step, decision.scope)
             self.chosen[place] = self.chosen.get(place, 0) + 1
 
-    def _reopened(self, state: State, decision: d.Reopened) -> None:
-        """Going on after a cancel: what it cut short, or had undone, has not had its run."""
-        for place in decision.members:
+    def _take_back(self, state: State, places: Iterable[tuple[str, str]]) -> None:
+        """Going on with a run: what a cancel cut short, or what was undone, has not had its run."""
+        for place in places:
             self.taken_back[place] = state.existing(*place).execution
 
     def _finishes(self, state: State, decision: d.AnyDecision) -> None:
