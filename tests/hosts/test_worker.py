@@ -13,7 +13,7 @@ from tests.hosts.fleet import Fleet, fleet
 from gonogo.app import keeping, worker
 from gonogo.app.engines import start_of
 from gonogo.core.commands import StartCall
-from gonogo.core.events import CancelAsked
+from gonogo.core.events import CallDone, CancelAsked
 from gonogo.core.state import State
 from gonogo.engines.base import Errand
 from gonogo.errors import JournalError
@@ -249,6 +249,30 @@ def test_an_answer_wakes_a_run_that_waits() -> None:
         assert state.nodes["ask"][""].output == {"text": "yes", "by": ""}
 
     with_fleet(story, "a")
+
+
+def test_who_lost_a_run_without_a_word_leaves_the_answers_to_who_has_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only another host can have started a call of that number; to forget its answer would let the run wait for ever."""
+    monkeypatch.setattr(keeping, "AGAIN_S", ())
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        (call,) = made.runs.pool.open(run_id)
+        pool = made.runs.pool
+        pool.offer([Ticket(run_id, StartCall(call + 1, "one", "", 1, 1, "other", "reads"), 0)])
+        pool.leave(run_id, call + 1, CallDone(call=call + 1))
+        async with asyncio.timeout(20):
+            while True:
+                if f"run {run_id} was taken over by another process" in caplog.text:
+                    break
+                await asyncio.sleep(0.01)
+        assert [event.call for _, event in pool.take(run_id)] == [call + 1]
+        touch.go.set()
+
+    with_fleet(story, "a", "b", labels={"b": ("l",)})
 
 
 def test_a_call_that_ended_many_workers_is_a_failure_of_its_own() -> None:

@@ -18,6 +18,7 @@ from gonogo.core.events import AnyEvent, CallDone, CallFailed, CallLost, CallPar
 from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.core.plan import Step
 from gonogo.core.state import State
+from gonogo.errors import JournalError
 from gonogo.hosts.clock import RunClock
 from gonogo.journal.pool import Pool, Ticket
 from gonogo.journal.records import Record
@@ -159,6 +160,8 @@ class Away:
                 call = getattr(event, "call", None)
                 if call in self._calls:
                     self._take(event, number)
+                elif call is not None and call > self._state.last_call:
+                    raise self._taken_over()
                 else:
                     known.append(number)
             if known:
@@ -192,6 +195,15 @@ class Away:
             alarm.cancel()
         self._alarms.clear()
         self._calls.clear()
+
+    def _taken_over(self) -> JournalError:
+        """Only another host of this run can have started a call that this one knows nothing of. What was left for that
+        host isn't this one's to forget.
+        """
+        return JournalError(
+            f"run {self._run_id} was taken over by another process; this one writes no more of it",
+            advice="leave it to that process; 'gonogo show' tells how it goes on",
+        )
 
     def _take(self, event: AnyEvent, number: int) -> None:
         event = replace(event, at=self._clock.now())
