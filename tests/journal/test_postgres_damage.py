@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -227,6 +228,37 @@ def test_tables_of_a_newer_gonogo_are_left_alone(written, ask: Ask, database: st
             ) as caught:
                 runs.ids()
         assert "update gonogo on this machine" in str(caught.value.advice)
+
+
+MADE = """select table_name, column_name, data_type, is_nullable, column_default is null
+          from information_schema.columns where table_schema = current_schema() order by 1, 2"""
+
+
+def test_tables_of_an_older_gonogo_get_what_they_lack(written, ask: Ask, database: str) -> None:
+    """Version 1 had no secrets and set no run aside; its runs stay."""
+    fresh = ask(MADE)
+    ask("alter table gonogo_runs drop column aside")
+    ask("drop table gonogo_seals")
+    ask("update gonogo_schema set version = 1")
+    with PostgresRuns(database) as runs:
+        assert len(runs.read("r").records) == 6
+    assert ask(MADE) == fresh
+    assert ask("select version from gonogo_schema") == [(VERSION,)]
+
+
+def test_two_processes_may_bring_tables_up_to_date_at_once(written, ask: Ask, database: str) -> None:
+    """The second finds it done."""
+    ask("alter table gonogo_runs drop column aside")
+    ask("drop table gonogo_seals")
+    ask("update gonogo_schema set version = 1")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(_ids_in, [database] * 4))
+    assert found == [["r"]] * 4
+
+
+def _ids_in(database: str) -> list[str]:
+    with PostgresRuns(database) as runs:
+        return list(runs.ids())
 
 
 def test_tables_without_a_version_are_told(written, ask: Ask, database: str) -> None:

@@ -7,6 +7,8 @@ so the two can't differ. Lines and blobs are the bytes that the local files woul
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gonogo.errors import JournalError
@@ -16,12 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "make_ready"]
 
-VERSION = 1
-"""Rises when an older gonogo could misread what a newer one keeps."""
+VERSION = 2
+"""Rises when an older gonogo could misread what a newer one keeps, or a newer one misses what an older one made."""
 _MAKING = 0x676F6E6F676F0001
 """The advisory lock of whoever makes the tables: "gonogo" and 1."""
 
-_TABLES = """
+_SEALS = """
+create table gonogo_seals (
+    run_id text collate "C" not null references gonogo_runs on delete cascade,
+    tag text collate "C" not null,
+    sealed bytea not null,
+    primary key (run_id, tag)
+);
+"""
+_TABLES = (
+    """
 create table gonogo_schema (version int not null);
 
 create table gonogo_runs (
@@ -58,13 +69,6 @@ create table gonogo_blobs (
     primary key (run_id, digest)
 );
 alter table gonogo_blobs alter column data set storage external;
-
-create table gonogo_seals (
-    run_id text collate "C" not null references gonogo_runs on delete cascade,
-    tag text collate "C" not null,
-    sealed bytea not null,
-    primary key (run_id, tag)
-);
 
 create table gonogo_inbox (
     id bigint generated always as identity primary key,
@@ -107,14 +111,23 @@ create table gonogo_breakers (
     sheet bytea not null
 );
 """
+    + _SEALS
+)
+_LATER = {1: "alter table gonogo_runs add column aside text;" + _SEALS}
+"""What tables of a version lack that those of the next one have."""
 
 
 def make_ready(connection: Connection[Any], place: str) -> None:
-    """Make the tables where there are none. Raises JournalError when a newer gonogo made them, psycopg.Error."""
+    """Make the tables where there are none, and add to those of an older gonogo what they lack.
+
+    Raises JournalError when a newer gonogo made them, psycopg.Error.
+    """
     if not _are_there(connection):
         _make(connection)
-    versions = connection.execute("select version from gonogo_schema").fetchall()
-    found = max((version for (version,) in versions), default=0)
+    found = _version(connection)
+    if found < VERSION and found in _LATER:
+        _bring_up_to_date(connection)
+        found = _version(connection)
     if found > VERSION:
         raise JournalError(
             f"a newer gonogo made the tables in {place}: version {found}; this one knows up to {VERSION}",
@@ -128,13 +141,28 @@ def make_ready(connection: Connection[Any], place: str) -> None:
 
 
 def _make(connection: Connection[Any]) -> None:
-    """One process at a time. The lock is the session's: a name is looked up afresh only in a new transaction."""
-    connection.execute("select pg_advisory_lock(%s)", [_MAKING])
-    try:
+    with _alone(connection):
         if not _are_there(connection):
             with connection.transaction():
                 connection.execute(_TABLES)
                 connection.execute("insert into gonogo_schema values (%s)", [VERSION])
+
+
+def _bring_up_to_date(connection: Connection[Any]) -> None:
+    with _alone(connection), connection.transaction():
+        found = _version(connection)
+        while found in _LATER:
+            connection.execute(_LATER[found])
+            found += 1
+        connection.execute("update gonogo_schema set version = %s where version < %s", [found, found])
+
+
+@contextmanager
+def _alone(connection: Connection[Any]) -> Iterator[None]:
+    """One process at a time. The lock is the session's: a name is looked up afresh only in a new transaction."""
+    connection.execute("select pg_advisory_lock(%s)", [_MAKING])
+    try:
+        yield
     finally:
         if not connection.closed:
             connection.execute("select pg_advisory_unlock(%s)", [_MAKING])
@@ -143,3 +171,8 @@ def _make(connection: Connection[Any]) -> None:
 def _are_there(connection: Connection[Any]) -> bool:
     found = connection.execute("select to_regclass('gonogo_schema') is not null").fetchone()
     return found is not None and bool(found[0])
+
+
+def _version(connection: Connection[Any]) -> int:
+    versions = connection.execute("select version from gonogo_schema").fetchall()
+    return max((version for (version,) in versions), default=0)
