@@ -36,6 +36,8 @@ from gonogo.gate import (
 )
 from gonogo.gate.decisions import GateEnded, RuleDecided, TargetSkipped, TargetSwitched, WaitStarted
 
+PAID = Usage(input_tokens=10, output_tokens=1, cost_usd=0.001)
+
 
 def said(text: str) -> list[Chunk]:
     """A good stream of these words."""
@@ -258,3 +260,39 @@ def test_a_decision_tells_what_was_used_before_and_after_its_attempt() -> None:
     assert (second.before.attempts, second.after.attempts) == (1, 2)
     assert (second.before.tokens, second.after.tokens, second.after.cost_usd) == (0, 7, 0.5)
     assert first.after.elapsed_s <= second.before.elapsed_s <= second.after.elapsed_s
+
+
+def test_the_narrative_says_what_the_examples_say() -> None:
+    """E.10: which rule with which operands and values, which not, when a target may be asked again, what it cost."""
+    there = world(
+        a=[StepFailed("rate-limit", retry_after_s=40), "x"], b=[StepFailed("server-5xx", usage=PAID), "b"]
+    )
+    given = policy(
+        "a",
+        "b",
+        after=(
+            rule("fail-fast", {"attempt": {"gte": 9}}, label="too many"),
+            rule("retry", {"error_kind": "rate-limit", "attempt": {"lt": 3}}, label="wait for it"),
+            rule("retry", {"error_kind": {"in": ["server-5xx", "network"]}}, label="again"),
+        ),
+        backoff=NO_WAIT,
+        breaker=BreakerPolicy(),
+    )
+
+    async def story() -> Any:
+        one = gate(given)
+        first = await one.answer(structs.replace(there.step(), usage=lambda value: PAID))
+        return first.record, (await one.answer(there.step())).record
+
+    first, second = play(story)
+    told = " ".join(first.story())
+    assert (
+        "rule 2 'wait for it' wanted retry (error_kind eq rate-limit; attempt 1 lt 3; no match: 1 'too many')"
+        in told
+    )
+    assert "rule 3 'again' wanted retry (error_kind server-5xx in server-5xx, network; no match:" in told
+    assert (
+        "ended ok on b after 3 attempts; used 22 tokens, cost 0.002, of which 11 tokens and 0.001 in failed"
+        in told
+    )
+    assert "a is skipped: resting; may be asked again in 4" in " ".join(second.story())

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct
 
 from gonogo.core.faults import Effect
 from gonogo.gate.breaker import Change
 from gonogo.gate.events import NOTHING_USED, Usage
-from gonogo.gate.rules import Entry, Read
+from gonogo.gate.rules import Compared, Entry, Read
 from gonogo.gate.signals import Classification
 
 
@@ -96,7 +94,7 @@ class RuleDecided(Decision, frozen=True, tag="rule_decided"):
 
     def sentence(self) -> str:
         who = f"rule {self.rule + 1} '{self.label}'" if self.rule is not None else "the taxonomy"
-        text = f"{who} wanted {self.wanted}"
+        text = f"{who} wanted {self.wanted}{_since(self.entries, self.rule)}"
         if self.blocked_by:
             text += f"; {self.blocked_by}, so: {self.did}"
         return text + (
@@ -140,7 +138,9 @@ class TargetSkipped(Decision, frozen=True, tag="target_skipped"):
     until_ms: float | None = None
 
     def sentence(self) -> str:
-        return f"{self.target} is skipped: {self.reason}"
+        left_ms = None if self.until_ms is None else self.until_ms - self.offset_ms
+        again = "" if left_ms is None or left_ms <= 0 else f"; may be asked again in {left_ms / 1000:.3g} s"
+        return f"{self.target} is skipped: {self.reason}{again}"
 
 
 class TargetSwitched(Decision, frozen=True, tag="target_switched"):
@@ -214,12 +214,13 @@ class GateEnded(Decision, frozen=True, tag="gate_ended"):
     kind: str = ""
     category: str = ""
     used: Usage = NOTHING_USED
-    data: dict[str, Any] = {}
+    wasted: Usage = NOTHING_USED
 
     def sentence(self) -> str:
         where = f" on {self.target}" if self.target else ""
         why = f": {self.kind}" if self.kind else ""
-        return f"ended {self.outcome}{where} after {self.attempts} attempts{why}"
+        count = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
+        return f"ended {self.outcome}{where} after {count}{why}{_spent(self.used, self.wasted)}"
 
 
 AnyDecision = (
@@ -238,6 +239,38 @@ AnyDecision = (
     | StreamReset
     | GateEnded
 )
+
+
+def _since(entries: tuple[Entry, ...], chosen: int | None) -> str:
+    """The operands of the rule that spoke, with the values they had; and which rules before it didn't match."""
+    spoke = next((each for each in entries if each.index == chosen), None)
+    told = [] if spoke is None else [_compared(each) for each in spoke.conditions]
+    told += [] if spoke is None else [f"{each.path} is {each.value}" for each in spoke.reads]
+    others = [f"{each.index + 1} '{each.label}'" for each in entries if each.result == "no"]
+    if others:
+        told.append(f"no match: {', '.join(others)}")
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _compared(condition: Compared) -> str:
+    """`attempt 1 lt 3`, `error_kind eq schema-fail`."""
+    actual = "" if condition.op == "eq" else f"{condition.actual} "
+    threshold = condition.threshold
+    if isinstance(threshold, list | tuple):
+        threshold = ", ".join(map(str, threshold[:10]))
+    return f"{condition.path} {actual}{condition.op} {threshold}"
+
+
+def _spent(used: Usage, wasted: Usage) -> str:
+    """What it took, and how much of that failed attempts took."""
+    if used == NOTHING_USED:
+        return ""
+    tokens = used.input_tokens + used.output_tokens
+    lost = wasted.input_tokens + wasted.output_tokens
+    money = f", cost {used.cost_usd:.6g}" if used.cost_usd else ""
+    lost_money = f" and {wasted.cost_usd:.6g}" if wasted.cost_usd else ""
+    of_that = f", of which {lost} tokens{lost_money} in failed attempts" if wasted != NOTHING_USED else ""
+    return f"; used {tokens} tokens{money}{of_that}"
 
 
 def _told(failure: Classification | None) -> str:

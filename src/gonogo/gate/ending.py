@@ -93,6 +93,10 @@ def end(turn: Turn, outcome: str, target: str | None = None, kind: str = "", cat
     """The last decision."""
     state = turn.state
     state.move(lifecycle.ENDED)
+    wasted = NOTHING_USED
+    if state.used is not NOTHING_USED:
+        for attempt in state.attempts:
+            wasted = wasted if attempt.failure is None else wasted + attempt.usage
     turn.decisions.append(
-        d.GateEnded(turn.offset_ms, outcome, len(state.attempts), target, kind, category, state.used)
+        d.GateEnded(turn.offset_ms, outcome, len(state.attempts), target, kind, category, state.used, wasted)
     )
