@@ -12,7 +12,7 @@ from gonogo.engines.base import Errand
 from gonogo.engines.dbos import groups
 from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.groups import Groups, Places
-from gonogo.errors import EngineError
+from gonogo.errors import EngineError, JournalError
 
 LONG_S = 30.0
 
@@ -121,6 +121,24 @@ def test_calls_that_cannot_be_handed_back_are_performed_here() -> None:
         here.is_broken = True
         await performed(here, 15)
         assert (here.begun, here.handed_back) == (list(range(15)), [])
+
+    asyncio.run(story())
+
+
+def test_places_are_free_again_whatever_happens_to_calls() -> None:
+    """A worker that couldn't claim them would else take fewer and fewer."""
+
+    async def story() -> None:
+        here = Here(places=3)
+
+        async def broken(run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
+            ended(1)
+            raise JournalError("the store is gone")
+
+        here.calls = broken  # type: ignore[method-assign]
+        with pytest.raises(JournalError):
+            await here.groups.perform("r", [1, 2], "")
+        assert here.places.take(9) == 3
 
     asyncio.run(story())
 

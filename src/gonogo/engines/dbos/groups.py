@@ -49,7 +49,7 @@ class Places:
     def give(self, places: int) -> None:
         """These are free again."""
         self._free += places
-        if self._free:
+        if places:
             for door in self._doors:
                 door.open()
             waiting, self._waiting = self._waiting, []
@@ -88,12 +88,26 @@ class Groups:
             places = self._places.take(1 if self._singly else len(kept))
             if places:
                 now, kept = kept[:places], kept[places:]
-                begun.append(asyncio.create_task(self._work.calls(run_id, now, self._places.give)))
+                begun.append(asyncio.create_task(self._begun(run_id, now)))
             elif not await self._places.freed(LINGER_S):
                 kept = await self._left_over(run_id, kept, label)
         for done in await asyncio.gather(*begun, return_exceptions=True):
             if isinstance(done, BaseException):
                 raise done
+
+    async def _begun(self, run_id: str, calls: Sequence[int]) -> None:
+        """Each place is free again when its call has ended, and all of them are whatever happens."""
+        taken = len(calls)
+
+        def ended(number: int) -> None:
+            nonlocal taken
+            taken -= number
+            self._places.give(number)
+
+        try:
+            await self._work.calls(run_id, calls, ended)
+        finally:
+            self._places.give(taken)
 
     def _share(self, calls: int) -> int:
         return 1 if self._singly else max(SHARE_MIN, -(-calls // self._workers()))
