@@ -301,6 +301,23 @@ def test_in_a_run_a_tool_that_breaks_off_holds(tmp_path: Path) -> None:
     assert result.verdict == "HOLD"
 
 
+def test_L6_no_template_fills_in_what_a_server_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Law 6: beside a reference, too, tags are plain text: no data chooses a program, an argument or an address."""
+    monkeypatch.setenv("SHOP", "named")
+    server = plain("environment")
+    given = {
+        "args": [*server["args"], "{{ outputs.x }}"],
+        "env": {"FROM": "${{ env.SHOP }}", "TAG": "{{ 7 | plus: 1 }}"},
+    }
+    result = go(tmp_path, **mock(wish("shop__echo"), "x", **lent({**server, **given}, "echo")))
+    assert result.verdict == "GO", result.fault
+    state = result.state
+    text = "".join(path.read_text() for path in (tmp_path / "runs").rglob("*.jsonl"))
+    assert "{{ 7 | plus: 1 }}" in text
+    assert "named" in text
+    assert state is not None
+
+
 def test_a_token_in_the_file_is_refused(tmp_path: Path) -> None:
     """A file is no place for a secret."""
     auth = {"type": "bearer", "token": "abc"}

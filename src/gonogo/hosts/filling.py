@@ -71,19 +71,27 @@ class Filling:
         self.unset.update(dict.fromkeys(missing))
         return filled
 
-    def value(self, value: Any, *, references: bool) -> tuple[Any, Any]:
-        """A value for the call and for the record, at any depth. Raises TemplateProblem."""
+    def value(self, value: Any, *, references: bool, templates: bool = True) -> tuple[Any, Any]:
+        """A value for the call and for the record, at any depth; without `templates` tags are plain text.
+
+        Raises TemplateProblem.
+        """
+        what = {"references": references, "templates": templates}
         if isinstance(value, str):
-            return self._both(value, references=references)
+            return self._both(value, **what)
         if isinstance(value, dict):
-            pairs = {key: self.value(part, references=references) for key, part in value.items()}
+            pairs = {key: self.value(part, **what) for key, part in value.items()}
             return {k: pair[0] for k, pair in pairs.items()}, {k: pair[1] for k, pair in pairs.items()}
         if isinstance(value, list | tuple):
-            both = [self.value(part, references=references) for part in value]
+            both = [self.value(part, **what) for part in value]
             return [pair[0] for pair in both], [pair[1] for pair in both]
         return value, value
 
-    def _both(self, text: str, *, references: bool) -> tuple[str, str]:
+    def _both(self, text: str, *, references: bool, templates: bool) -> tuple[str, str]:
+        if not templates:
+            filled, missing = fill_in(text, self._environment) if references else (text, ())
+            self.unset.update(dict.fromkeys(missing))
+            return filled, text
         if not (references and refers(text)):
             rendered = self._templates.text(text, self._names)
             return rendered, rendered if self._recorded is None else self._shown(text)

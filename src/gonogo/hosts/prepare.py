@@ -211,7 +211,10 @@ class Preparation:
         """The config filled in, and checked again: what a template gave may not fit. `inputs` is for the record."""
         made = dict(card.raw_config)
         for name in sorted(card.filled):
-            made[name], inputs[name] = filling.value(made[name], references=name in card.provider.references)
+            of_type = card.provider
+            made[name], inputs[name] = filling.value(
+                made[name], references=name in of_type.references, templates=name in of_type.templates
+            )
         for path, secret in secrets_among(made, card.provider.secrets):
             self._redactor.add(f"{step.name}.{path}", secret)
         return _checked(step, card.provider, made)

@@ -43,7 +43,7 @@ class McpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(min_length=1, max_length=TOOLS_MAX, description="The tools that the model may call, by name."),
     ]
     command: Annotated[Word | None, Meta(description="Program that is the server; no shell reads it.")] = None
-    args: Annotated[list[str], Meta(description="Its arguments, as they are.")] = []
+    args: Annotated[list[str], Meta(description="Its arguments; no shell and no template reads them.")] = []
     cwd: Annotated[str | None, Meta(description="Folder to start it in, from where gonogo runs.")] = None
     env: Annotated[
         Mapping[str, str], Meta(description="Variables it gets beside PATH, HOME and the like.")
