@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from gonogo.app.engines import carrier_of, hand_on, start_of
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking
 from gonogo.app.wiring import started_by, surroundings_of
@@ -21,6 +23,7 @@ from gonogo.core.state import State
 from gonogo.errors import ConfigError, Place, Problem, UsageError
 from gonogo.hosts.base import RunResult
 from gonogo.hosts.literals import with_handles_of, without_literals
+from gonogo.hosts.requests import requests_in
 from gonogo.hosts.vault import Vault
 from gonogo.journal.handles import shortened
 from gonogo.journal.normalise import NotStorable, normalise_event
@@ -30,11 +33,15 @@ from gonogo.journal.sealing import Seals
 from gonogo.journal.store import RunJournal
 
 if TYPE_CHECKING:
+    from gonogo.hosts.base import Surroundings
+    from gonogo.journal.store import Runs
     from gonogo.providers.table import Table
 
 GIVEN_BYTES_MAX = 1024 * 1024
 """Bytes of all outputs that are given at once, as JSON."""
 NAMES_SHOWN_MAX = 10
+
+log = logging.getLogger("gonogo.worker")
 
 
 class Wish(Struct, frozen=True):
@@ -79,7 +86,7 @@ def foresee(run_id: str, wish: Wish, options: Options | None = None) -> Foreseen
 
 
 def run_again_from(run_id: str, wish: Wish, options: Options | None = None) -> RunResult:
-    """Go on with a run for a wish, whether or not the run was over.
+    """Go on with a run for a wish here, whether or not the run was over.
 
     Raises:
         UsageError, ConfigError: as `foresee`, or steps would act again that nobody named.
@@ -96,17 +103,55 @@ async def run_again_from_async(run_id: str, wish: Wish, options: Options | None 
     runs = runs_in(options)
     journal = runs.reopen(run_id)
     try:
-        state = state_of(journal.records)
-        event = _event(wish, state, journal.seals, options.table)
-        look = _looked(state, event, wish)
-        if look.acts_again and not wish.may_act_again:
-            raise _acts_again(look)
-        around = surroundings_of(started_by(journal), runs, options, state.graph.plan)
-        event = _storable(_without_literals(event, journal, around.redactor), around.redactor)
+        event, around = _fitted(wish, journal, runs, options)
     except BaseException:
         journal.close()
         raise
     return await run_again(journal, around, signals=options.signals, wish=event)
+
+
+def hand_over_wish(run_id: str, wish: Wish, options: Options) -> bool:
+    """Have a worker of the run's engine go on with it for a wish; False when no engine carries it.
+
+    Raises as `run_again_from`, and EngineError.
+    """
+    runs = runs_in(options)
+    carrier = carrier_of(start_of(runs, run_id))
+    if carrier is None:
+        return False
+    journal = runs.reopen(run_id)
+    try:
+        journal.inbox.put(_fitted(wish, journal, runs, options)[0])
+    finally:
+        journal.close()
+    hand_on(run_id, carrier, options, reopens=True)
+    return True
+
+
+def wish_left_for(journal: RunJournal) -> RerunAsked | None:
+    """What somebody wanted of a run when nobody had it. One that doesn't fit any more is dropped, with a word."""
+    for request in journal.inbox.take(requests_in(journal.records)):
+        if not isinstance(request, RerunAsked):
+            continue
+        try:
+            look_at(state_of(journal.records), request)
+        except Unfit as unfit:
+            log.error("steps of run %s can't run again: %s", journal.run_id, unfit.message)
+            journal.inbox.done(request.request)
+        else:
+            return request
+    return None
+
+
+def _fitted(wish: Wish, journal: RunJournal, runs: Runs, options: Options) -> tuple[RerunAsked, Surroundings]:
+    """The wish as the run's journal will have it. Raises as `run_again_from`."""
+    state = state_of(journal.records)
+    event = _event(wish, state, journal.seals, options.table)
+    look = _looked(state, event, wish)
+    if look.acts_again and not wish.may_act_again:
+        raise _acts_again(look)
+    around = surroundings_of(started_by(journal), runs, options, state.graph.plan)
+    return _storable(_without_literals(event, journal, around.redactor), around.redactor), around
 
 
 def _event(wish: Wish, state: State, seals: Seals, table: Table | None) -> RerunAsked:

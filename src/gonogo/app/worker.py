@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from gonogo.app.again import wish_left_for
 from gonogo.app.keeping import Here, persistently
 from gonogo.app.options import Options
 from gonogo.app.wiring import plan_in, started_by, surroundings_of
@@ -166,11 +167,13 @@ class Worker:
             return await run_new(first, self._runs.create(run_id), around)
         journal = self._runs.reopen(run_id)
         try:
-            around = self._around(started_by(journal), plan_in(journal.records))
+            wish = wish_left_for(journal)
+            plan = wish.plan if wish is not None else None
+            around = self._around(started_by(journal), plan or plan_in(journal.records))
         except BaseException:
             journal.close()
             raise
-        return await run_again(journal, around, reopens=reopens)
+        return await run_again(journal, around, reopens=reopens, wish=wish)
 
     def _around(self, first: RunStarted, plan: Plan | None = None) -> Surroundings:
         return replace(surroundings_of(first, self._runs, self._options, plan), spread=self._spread)

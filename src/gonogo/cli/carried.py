@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gonogo.cli.session import Session
 
 if TYPE_CHECKING:
+    from gonogo.app.again import Wish
     from gonogo.cli.session import Place
 
 
@@ -30,12 +31,13 @@ def followed(
     return print_report(session, runs_dir, run_id, notes)
 
 
-def carried_on(session: Session, runs_dir: Place, run_id: str) -> int | None:
-    """Have the workers of its engine go on with a run, and follow it; None when no engine carries it.
+def carried_on(session: Session, runs_dir: Place, run_id: str, wish: Wish | None = None) -> int | None:
+    """Have the workers of its engine go on with a run, be it for a wish, and follow it; None when no engine carries it.
 
-    Raises EngineError, Interrupted.
+    Raises EngineError, Interrupted, and for a wish as `run_again_from`.
     """
     from gonogo.app import Options
+    from gonogo.app.again import hand_over_wish
     from gonogo.app.engines import carrier_of, hand_on, has_started, start_of
     from gonogo.app.options import runs_in
 
@@ -45,6 +47,9 @@ def carried_on(session: Session, runs_dir: Place, run_id: str) -> int | None:
     if carrier is None:
         return None
     known = sum(1 for _ in runs.records(run_id)) - 1 if has_started(runs, run_id) else -1
-    hand_on(run_id, carrier, place, reopens=True)
+    if wish is None:
+        hand_on(run_id, carrier, place, reopens=True)
+    else:
+        hand_over_wish(run_id, wish, place)
     session.output.say(f"run {run_id} is with {carrier.name}")
     return followed(session, runs_dir, run_id, known=known)

@@ -234,12 +234,14 @@ class RerunAsked(Event, frozen=True, tag="rerun_asked"):
 
     `steps`: step and scope pairs, which run again with what depends on them. `plan`: the workflow as it is from now on;
     its expressions begin with those of the plan before (`revising.renumbered`), so that older records keep their sense.
+    `request` is the id of the message that brought it, if one did.
     """
 
     by: str = ""
     steps: tuple[tuple[str, str], ...] = ()
     outputs: tuple[GivenOutput, ...] = ()
     plan: Plan | None = None
+    request: str = ""
 
 
 AnyEvent = (

@@ -11,13 +11,13 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
-from gonogo.core.events import AnswerGiven, AnyEvent, CancelAsked
+from gonogo.core.events import AnswerGiven, AnyEvent, CancelAsked, RerunAsked
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.vault import Vault
 from gonogo.journal.records import Record
 from gonogo.journal.store import Request, RunJournal
 
-REQUESTS = (AnswerGiven, CancelAsked)
+REQUESTS = (AnswerGiven, CancelAsked, RerunAsked)
 POLL_S = 0.5
 """How often the inbox is looked at."""
 
@@ -51,6 +51,8 @@ class Requests:
         """Post what was asked since the last time; False when the inbox can't be read, which ends the run here."""
         try:
             for request in self._inbox.take(self._seen):
+                if isinstance(request, RerunAsked):
+                    continue  # for whoever goes on with the run next
                 self._seen.add(request.request)
                 self._post(self._stamped(request))
         except Exception as error:  # noqa: BLE001 - a run that hears nobody any more can't be cancelled

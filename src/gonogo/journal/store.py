@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from gonogo.core.events import AnswerGiven, CancelAsked
+from gonogo.core.events import AnswerGiven, CancelAsked, RerunAsked
 from gonogo.errors import UsageError
 from gonogo.journal.records import Record
 from gonogo.journal.sealing import Seals
@@ -38,7 +38,7 @@ Durability = Literal["every", "effects", "none"]
 system likes.
 """
 
-Request = AnswerGiven | CancelAsked
+Request = AnswerGiven | CancelAsked | RerunAsked
 """What another process may ask of a run."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
