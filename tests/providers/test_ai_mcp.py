@@ -311,11 +311,9 @@ def test_L6_no_template_fills_in_what_a_server_is(tmp_path: Path, monkeypatch: p
     }
     result = go(tmp_path, **mock(wish("shop__echo"), "x", **lent({**server, **given}, "echo")))
     assert result.verdict == "GO", result.fault
-    state = result.state
-    text = "".join(path.read_text() for path in (tmp_path / "runs").rglob("*.jsonl"))
-    assert "{{ 7 | plus: 1 }}" in text
-    assert "named" in text
-    assert state is not None
+    [done_] = [record["event"] for record in journal(tmp_path) if record["event"]["type"] == "call_done"]
+    variables = json.loads(done_["meta"]["tool_calls"][0]["answer"])
+    assert (variables["FROM"], variables["TAG"]) == ("named", "{{ 7 | plus: 1 }}")
 
 
 def test_a_token_in_the_file_is_refused(tmp_path: Path) -> None:
