@@ -31,6 +31,8 @@ class DbosEngine:
 
     def __init__(self, address: Address, near: Near = lambda queue, calls: None) -> None:
         """Raises EngineError when the database can't be reached."""
+        self.together = GROUP_MAX
+        """Most calls in one workflow. One, where the queue has limits, which count workflows."""
         self._address = address
         self._near = near
         with self._told("reached"):
@@ -70,7 +72,7 @@ class DbosEngine:
         queues = Counter(names.queue_of(errand.label) for errand in errands)
         near = {queue: self._near(queue, calls) for queue, calls in queues.items()}
         with self._told("asked"), self._pool.begin() as transaction:
-            for (run_id, label), calls in together(errands, GROUP_MAX):
+            for (run_id, label), calls in together(errands, self.together):
                 options = _options(names.CALLS_OF, names.queue_of(label), names.group_id(run_id))
                 self._client.enqueue_in_transaction(transaction, options, run_id, calls, label)
             for queue in (queue for queue, ring in near.items() if ring is None):

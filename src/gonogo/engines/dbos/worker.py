@@ -61,13 +61,16 @@ class DbosWorker:
             self._lease.acquire()
         self._doors: dict[str, Door] = {}
         self._places: Places | None = None
+        self._engine: DbosEngine | None = None
         self._ticked_s = time.monotonic()
         self._dbos = DBOS(config=_config(self.address, self.worker))
 
     @property
     def engine(self) -> DbosEngine:
-        """Hands over work; made anew at each call."""
-        return DbosEngine(self.address, self._near)
+        """Hands over work. Raises EngineError when the database can't be reached."""
+        if self._engine is None:
+            self._engine = DbosEngine(self.address, self._near)
+        return self._engine
 
     def _near(self, queue: str, calls: int) -> Callable[[], None] | None:
         """A few calls stay with the worker that has their run, as long as it has little else to do."""
@@ -116,6 +119,8 @@ class DbosWorker:
 
     def _groups(self, work: Work, limits: Limits, places: Places) -> Groups:
         singly = limits.calls_everywhere is not None or limits.rate is not None
+        if singly:
+            self.engine.together = 1
         return Groups(work, DbosEngine(self.address), places, lambda: self._lease.others + 1, singly=singly)
 
     async def _tick(self) -> None:
