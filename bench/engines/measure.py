@@ -18,8 +18,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import psycopg
-
 from bench.measure import BenchError, Spread
 
 CHAIN = 100
@@ -139,6 +137,8 @@ class Carriers:
         return times[-1] - times[0]
 
     def _commits(self) -> int:
+        import psycopg
+
         _pause(1.2)  # what a session did is counted within a second of its end
         with psycopg.connect(self.here.store, autocommit=True) as connection:
             row = connection.execute(_COMMITS).fetchone()
