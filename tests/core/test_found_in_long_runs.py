@@ -268,3 +268,22 @@ def test_semantics_8_an_on_finish_that_fail_fast_kept_from_speaking_speaks_when_
     script.tell(RerunAsked(by="me", steps=(("work", "list#1[1]"),)))
     assert script.started[3:] == ["work@list#1[1]", "report", "after"]
     assert (spoke(script, "list"), script.verdict) == ([""], "GO")
+
+
+def test_semantics_7_a_fan_out_whose_item_is_sent_round_while_its_block_speaks_speaks_after_that() -> None:
+    """Semantics 6 and 7: its outcome isn't final, so the item runs again; what is said about the whole comes then."""
+    again = iter([True])
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("inner", "list", for_each=True, on_finish=block(when=[("again", "inner")]), **MAP),
+            step("work", "inner", on_success=block(when=[("ready", "report")]), **MAP),
+            step("report", start="routed"),
+            max_parallelism=1,
+        ),
+        calls={"list": [0], "inner": [0]},
+        answers={"again": lambda _: next(again, False)},
+    )
+    assert script.started.count("work@list#1[0]/inner#2[0]") == 1
+    assert script.started[-1] == "report"
+    assert (script.started.count("report"), script.verdict) == (1, "GO")

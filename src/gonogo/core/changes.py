@@ -247,10 +247,13 @@ def hear_again(state: State) -> None:
 
 
 def reopen_around(state: State, node: Node) -> None:
-    """A fan-out whose item runs again isn't complete any more, nor is the one around it."""
+    """A fan-out whose item runs again is under way again, and so is the one around it; blocks speak after that."""
     aggregate = state.aggregate_of(node)
-    while aggregate is not None and aggregate.complete:
+    while aggregate is not None and aggregate.status != life.EXPANDING:
         reopen(state, aggregate)
+        forget_waits(state, aggregate)
+        aggregate.trigger = None
+        aggregate.asked = 0
         move(state, aggregate, life.EXPANDING)
         aggregate = state.aggregate_of(aggregate)
 
