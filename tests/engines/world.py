@@ -32,6 +32,13 @@ if sys.platform == "linux":
 os.execv(sys.argv[1], sys.argv[1:])
 """
 """A server whose tests were killed is no use to anybody."""
+_WRONG_CLOCK = """
+import time
+def ahead(right):
+    return lambda: right() + type(right())({ahead_s} * (1 if right is time_s else 1_000_000_000))
+time_s, time_ns = time.time, time.time_ns
+time.time, time.time_ns = ahead(time_s), ahead(time_ns)
+"""
 UP_S = 60.0
 END_S = 90.0
 HEAD = 'version: "1.0"\n'
@@ -57,14 +64,14 @@ class World:
 
     # --- workers
 
-    def worker(self, *arguments: str) -> subprocess.Popen[str]:
+    def worker(self, *arguments: str, clock_s: float = 0.0) -> subprocess.Popen[str]:
         """One more; returns once it takes work."""
-        process = self.starting(*arguments)
+        process = self.starting(*arguments, clock_s=clock_s)
         self.wait(lambda: any(f"[{process.pid}] worker" in line for line in self.said), "a worker")
         return process
 
-    def starting(self, *arguments: str) -> subprocess.Popen[str]:
-        """One more, which takes work soon."""
+    def starting(self, *arguments: str, clock_s: float = 0.0) -> subprocess.Popen[str]:
+        """One more, which takes work soon; its clock is ahead by `clock_s`."""
         where = ["--url", self.carrier.address, "--queue", self.carrier.queue] if self.carrier.address else []
         command = [
             sys.executable,
@@ -79,7 +86,7 @@ class World:
         process = subprocess.Popen(
             command,
             cwd=self.folder,
-            env={**os.environ, "GONOGO_STORE": self.way or self.store},
+            env={**os.environ, **self._wrong_clock(clock_s), "GONOGO_STORE": self.way or self.store},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -89,6 +96,16 @@ class World:
         self.listeners.append(threading.Thread(target=self._listen, args=(process,), daemon=True))
         self.listeners[-1].start()
         return process
+
+    def _wrong_clock(self, ahead_s: float) -> dict[str, str]:
+        """What lets Python's wall clock be wrong."""
+        if not ahead_s:
+            return {}
+        folder = self.folder / f"clock{ahead_s:g}"
+        folder.mkdir(exist_ok=True)
+        (folder / "sitecustomize.py").write_text(_WRONG_CLOCK.format(ahead_s=ahead_s))
+        paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {"PYTHONPATH": os.pathsep.join(paths)}
 
     def close(self) -> None:
         """End all that is still there."""
