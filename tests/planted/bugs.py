@@ -146,7 +146,7 @@ def plant(bug: Planted, folder: Path) -> None:
 def hunt(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the simulator of the changed source; its exit code is 1 when a law is broken."""
     return subprocess.run(
-        [sys.executable, "-m", "gonogo.testing.simulated", "--until-broken", *arguments],
+        [sys.executable, "-m", "gonogo.testing", "--until-broken", *arguments],
         env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

@@ -9,11 +9,13 @@ import pytest
 
 from gonogo.core.decisions import AttemptStarted, Started
 from gonogo.core.plan import Block, Edge, Expression, Limits, Need, Plan, Retry, Step
-from gonogo.testing import campaign, checks, plans
+from gonogo.testing import checks, plans
 from gonogo.testing.behaviours import Behaviour, digest
+from gonogo.testing.campaign import main
+from gonogo.testing.judging import Failure
 from gonogo.testing.scenarios import Crash, Scenario
 from gonogo.testing.shrinking import smallest, without_step
-from gonogo.testing.simulated import Ended, Simulation, main
+from gonogo.testing.simulated import Ended, Simulation
 from gonogo.testing.stories import describe, tell
 
 
@@ -147,12 +149,12 @@ def test_the_watch_sees_a_broken_law(law: str, monkeypatch: pytest.MonkeyPatch) 
 def test_a_failing_scenario_shrinks_to_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps that play no part are left out."""
 
-    def fails_with_b(scenario: Scenario, order: int = 0, **options: object) -> campaign.Failure | None:
-        return campaign.Failure(1, "law", "broken") if "b" in scenario.plan.steps else None
+    def fails_with_b(scenario: Scenario, order: int = 0, **options: object) -> Failure | None:
+        return Failure(1, "law", "broken") if "b" in scenario.plan.steps else None
 
     monkeypatch.setattr("gonogo.testing.shrinking.failure_of", fails_with_b)
     scenario = scenario_of(Step("a", "noop"), Step("b", "noop", depends_on=needs("a")), Step("c", "noop"))
-    small, _, failure = smallest(scenario, campaign.Failure(1, "law", "broken"))
+    small, _, failure = smallest(scenario, Failure(1, "law", "broken"))
     assert list(small.plan.steps) == ["b"]
     assert failure.law == "law"
 

@@ -10,7 +10,7 @@ from gonogo.core import compensation
 from gonogo.core.plan import Block, Edge, Limits, Need, Plan, Step
 from gonogo.testing.behaviours import Behaviour
 from gonogo.testing.broken import Broken
-from gonogo.testing.campaign import failure_of
+from gonogo.testing.judging import failure_of
 from gonogo.testing.scenarios import Crash, Scenario
 from gonogo.testing.simulated import Simulation
 

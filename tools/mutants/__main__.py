@@ -93,7 +93,7 @@ def _runner(item: pytest.Item) -> Callable[[], bool]:
 def _simulation(seed: int) -> Callable[[], bool]:
     def passes() -> bool:
         from gonogo.testing import plans
-        from gonogo.testing.campaign import failure_of
+        from gonogo.testing.judging import failure_of
 
         return failure_of(plans.make(seed), limit_s=60.0) is None
 

@@ -10,7 +10,7 @@ import msgspec
 
 from gonogo.core.plan import Block, Need, Plan, Step
 from gonogo.testing.behaviours import Behaviour
-from gonogo.testing.campaign import Failure, failure_of
+from gonogo.testing.judging import Failure, failure_of
 from gonogo.testing.scenarios import Scenario
 
 ORDERS = 6

@@ -1,8 +1,5 @@
 """A simulated host over the real core: a virtual clock, scripted calls, and crashes at any record.
 
-    python -m gonogo.testing.simulated --seed 17 --story    # one run, told in full
-    python -m gonogo.testing.simulated --runs 50000         # a campaign
-
 It does what a host must (write a record before its commands are performed, send `Resumed` and a `CallLost` for each
 call in flight after a crash) and lets a `Watch` judge every record. What is checked is in `checks.py`.
 """
@@ -344,14 +341,3 @@ class Simulation:
         # A wish takes the place of the resume, since who asks for it goes on with the run.
         wish = self.wishes.next([decode_line(line) for line in self.lines], self.now)
         self.urgent = [wish or e.Resumed(by="host"), *(e.CallLost(call=call) for call in lost)]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line of the simulator; exit code 1 when a law is broken."""
-    from gonogo.testing.campaign import main as run_campaign
-
-    return run_campaign(arguments)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -10,7 +10,7 @@ import msgspec
 from gonogo.core.plan import Plan, Step
 from gonogo.testing.behaviours import Behaviour
 from gonogo.testing.broken import Broken
-from gonogo.testing.campaign import watchdog
+from gonogo.testing.judging import watchdog
 from gonogo.testing.scenarios import Scenario
 from gonogo.testing.shrinking import SHRINK_LIMIT_S
 from gonogo.testing.simulated import Simulation
