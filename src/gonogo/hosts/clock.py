@@ -21,11 +21,12 @@ class RunClock:
         return round(time.monotonic() - self._zero_s, 6)
 
 
-def clock_after(records: Sequence[Record]) -> RunClock:
-    """A clock that goes on after these records: the time since the last one was written has passed for the
-    run too.
+def clock_after(records: Sequence[Record], idle_s: float | None = None) -> RunClock:
+    """A clock that goes on after these records: the time since the last one was written has passed for the run too. It
+    is `idle_s` where somebody knows: the last writer may have had another machine's clock.
 
     A wall clock set back meanwhile, or a journal "from the future", counts as no time (case TIM-2).
     """
     last_s = max(record.event.at for record in records)
-    return RunClock(last_s + max(0.0, time.time() - records[-1].at))
+    passed_s = idle_s if idle_s is not None else time.time() - records[-1].at
+    return RunClock(last_s + max(0.0, passed_s))

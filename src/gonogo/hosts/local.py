@@ -69,7 +69,7 @@ async def run_again(
     Raises as `run_new`.
     """
     state = state_of(journal.records)
-    clock = clock_after(journal.records)
+    clock = clock_after(journal.records, journal.idle_s)
     if wish is None and is_over(state):
         return await _as_it_ended(state, journal, around, clock)
     resumed = Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)

@@ -192,6 +192,7 @@ class JsonlJournal(RunJournal):
         self.path = home / JOURNAL
         self.records = []
         self.notes: tuple[str, ...] = ()
+        self.idle_s = None
         self.blobs = self._blobs = FileBlobs(home / BLOBS)
         self.inbox = FileInbox(home / "inbox")
         self.seals = FileSeals(home / SEALED, durable=durability != "none")

@@ -215,6 +215,7 @@ class MemoryJournal(RunJournal):
         self.run_id = run_id
         self.records = run.records()
         self.notes = ()
+        self.idle_s = None
         self.blobs = run.blobs
         self.inbox = run.inbox
         self.seals = run.seals

@@ -90,6 +90,8 @@ class RunJournal(Protocol):
     records: list[Record]
     """What was there when the run was opened; empty for a new one."""
     notes: tuple[str, ...]
+    idle_s: float | None
+    """How long nobody had written when the run was opened, by a clock that all its writers share; None without one."""
     blobs: Blobs
     inbox: Inbox
     seals: Seals

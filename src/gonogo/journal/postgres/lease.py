@@ -28,7 +28,10 @@ _CREATE = f"""
     on conflict (run_id) do update set epoch = run.epoch + 1, {_OWNER} where run.next_seq is null
     returning epoch
 """  # noqa: S608 - nothing but constants is put in
-_REOPEN = f"update gonogo_runs set epoch = epoch + 1, {_OWNER} where run_id = %(run)s returning epoch"  # noqa: S608
+_REOPEN = f"""
+    update gonogo_runs set epoch = epoch + 1, {_OWNER} where run_id = %(run)s
+    returning epoch, extract(epoch from clock_timestamp() - written)::float8
+"""  # noqa: S608 - nothing but constants is put in
 _REGAIN = """
     update gonogo_runs set owner_backend = pg_backend_pid() where run_id = %(run)s and epoch = %(epoch)s
     returning next_seq
@@ -48,11 +51,14 @@ _HELD = """
 
 
 class Lease:
-    """Who may write the run. `epoch` and `generation` (the connection it was taken on) are set once it is taken."""
+    """Who may write the run. `idle_s`: how long nobody had written when it was reopened, by Postgres' clock.
+    `epoch` and `generation` (the connection it was taken on) are set once it is taken.
+    """
 
     def __init__(self, run_id: str, link: Link) -> None:
         self.run_id = run_id
         self.epoch = 0
+        self.idle_s: float | None = None
         self.generation = 0
         self._link = link
         self._locked_in = 0
@@ -104,6 +110,7 @@ class Lease:
             self._unlock(connection)
             raise refusal()
         self.epoch = row[0]
+        self.idle_s = row[1] if len(row) > 1 else None
         self.generation = self._link.generation
         self._link.renewals[self.run_id] = self._lock
 

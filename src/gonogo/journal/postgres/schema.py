@@ -48,6 +48,7 @@ create table gonogo_runs (
     verdict text,
     submitted bytea,
     aside text,
+    written timestamptz,
     owner_host text,
     owner_pid int,
     owner_since_ms bigint,

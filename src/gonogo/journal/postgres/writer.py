@@ -32,7 +32,7 @@ _ADD = """
     with mine as (
         update gonogo_runs set
             submitted = null, aside = null, first_seq = coalesce(first_seq, %(first)s), next_seq = %(next)s,
-            last_at = %(at)s, verdict = %(verdict)s,
+            last_at = %(at)s, written = clock_timestamp(), verdict = %(verdict)s,
             workflow = coalesce(%(workflow)s, workflow), event = coalesce(%(event)s, event),
             parent = coalesce(%(parent)s, parent), started_at_ms = coalesce(%(started_at_ms)s, started_at_ms)
         where run_id = %(run)s and epoch = %(epoch)s and next_seq is not distinct from %(due)s{mode}
@@ -88,6 +88,7 @@ class PostgresJournal(RunJournal):
         self.run_id = lease.run_id
         self.records = records
         self.notes = ()
+        self.idle_s = lease.idle_s
         self.blobs = self._blobs = blobs
         self.inbox = PostgresInbox(self.run_id, link)
         self.seals = seals
