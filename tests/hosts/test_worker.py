@@ -254,7 +254,7 @@ def test_an_answer_wakes_a_run_that_waits() -> None:
 def test_who_lost_a_run_without_a_word_leaves_the_answers_to_who_has_it(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only another host can have started a call of that number. Were its answer forgotten, the run would wait for ever."""
+    """Only another host can have started a call of that number; without its answer the run would wait for ever."""
     monkeypatch.setattr(keeping, "AGAIN_S", ())
 
     async def story(made: Fleet, touch: Touch) -> None:
