@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from gonogo.journal.postgres.schema import VERSION
 
 Ask = Callable[..., list[tuple[Any, ...]]]
 LARGE = "x" * BLOB_BYTES
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -234,26 +236,32 @@ MADE = """select table_name, column_name, data_type, is_nullable, column_default
           from information_schema.columns where table_schema = current_schema() order by 1, 2"""
 
 
-def test_tables_of_an_older_gonogo_get_what_they_lack(written, ask: Ask, database: str) -> None:
-    """Version 1 had no secrets and set no run aside; its runs stay."""
-    fresh = ask(MADE)
-    ask("alter table gonogo_runs drop column aside")
-    ask("drop table gonogo_seals")
-    ask("update gonogo_schema set version = 1")
-    with PostgresRuns(database) as runs:
-        assert len(runs.read("r").records) == 6
-    assert ask(MADE) == fresh
-    assert ask("select version from gonogo_schema") == [(VERSION,)]
+@pytest.fixture
+def old(postgres: Server, database: str) -> Iterator[str]:
+    """A schema with tables of version 1, and a run in them that began and ended nowhere."""
+    url = postgres.new_schema()
+    for statement in (HERE / "tables_1.sql").read_text(encoding="utf-8").split(";\n"):
+        if statement.strip():
+            postgres.execute(statement, url)
+    postgres.execute("insert into gonogo_runs (run_id) values ('r')", url)
+    yield url
+    postgres.drop_schema(url)
 
 
-def test_two_processes_may_bring_tables_up_to_date_at_once(written, ask: Ask, database: str) -> None:
-    """The second finds it done."""
-    ask("alter table gonogo_runs drop column aside")
-    ask("drop table gonogo_seals")
-    ask("update gonogo_schema set version = 1")
+def test_tables_of_an_older_gonogo_get_what_they_lack(
+    written, postgres: Server, database: str, old: str
+) -> None:
+    """They become what a new gonogo makes, and keep their runs."""
+    with PostgresRuns(old) as runs:
+        assert list(runs.ids()) == ["r"]
+    assert postgres.execute(MADE, old) == postgres.execute(MADE, database)
+    assert postgres.execute("select version from gonogo_schema", old) == [(VERSION,)]
+
+
+def test_many_processes_may_bring_tables_up_to_date_at_once(old: str) -> None:
+    """One does it; the others find it done."""
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(_ids_in, [database] * 4))
-    assert found == [["r"]] * 4
+        assert list(pool.map(_ids_in, [old] * 4)) == [["r"]] * 4
 
 
 def _ids_in(database: str) -> list[str]:

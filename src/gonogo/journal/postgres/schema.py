@@ -114,7 +114,7 @@ create table gonogo_breakers (
 """
     + _SEALS
 )
-_LATER = {1: "alter table gonogo_runs add column aside text;" + _SEALS}
+_LATER = {1: "alter table gonogo_runs add column aside text, add column written timestamptz;" + _SEALS}
 """What tables of a version lack that those of the next one have."""
 
 
