@@ -386,10 +386,13 @@ def _check_room(state: State, decision: d.AnyDecision) -> None:
     nodes = [node for node in state.all_nodes() if node.status in (life.RUNNING, life.ASSUMING)]
     if len(nodes) > state.limit_of_slots:
         raise Broken("slots", f"{len(nodes)} steps run where {state.limit_of_slots} may")
+    begun = {ask.step for ask in decision.asks} if isinstance(decision, d.Asked) else {decision.step}
     items: dict[tuple[str, str], int] = {}
     for node in nodes:
         aggregate = state.aggregate_of(node)
-        if aggregate is not None:
+        if (
+            aggregate is not None and node.step in begun
+        ):  # routes may have run others before their fan-out began
             place = aggregate.step, aggregate.scope
             items[place] = items.get(place, 0) + 1
             if items[place] > state.step(node).concurrency:
