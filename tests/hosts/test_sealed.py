@@ -243,6 +243,65 @@ steps:
     assert "private-thing" not in repr(result)
 
 
+UNREAD = "a word before it\n" + json.dumps({"token": TOKEN})
+
+
+@pytest.mark.parametrize("parse", ["json", "auto", "text"])
+def test_an_output_that_no_path_leads_into_is_secret_as_a_whole(parse: str) -> None:
+    """A text that should have been JSON: nobody knows where in it the secret is."""
+    Path("login").write_text(UNREAD)
+    login = f"{{type: command, exec: cat login, parse: {parse}, secret_outputs: [token]}}"
+    result = run(HEAD + f"steps: {{login: {login}}}")
+    assert b"tok-en" not in written() + repr(result).encode()
+
+
+def test_what_a_failed_step_wrote_is_hidden_where_it_cant_be_read() -> None:
+    """Its own words on the failure stay."""
+    Path("login").write_text(UNREAD)
+    for end, told in (("echo no such role >&2; exit 1", "no such role"), ("exit 1", "exit code 1")):
+        login = f"{{type: command, exec: 'cat login; {end}', secret_outputs: [token]}}"
+        result = app.start_run(app.loads(HEAD + f"steps: {{login: {login}}}"), app.Start(), app.Options())
+        assert b"tok-en" not in written() + repr(result).encode()
+        assert told in str(result.output("login")["message"])
+
+
+def test_an_error_that_is_thrown_over_a_secret_output_isnt_told() -> None:
+    """It may quote what isn't sealed yet; its place is told."""
+    for quoting in ("throw new Error(output.token)", "return JSON.parse(output.token)"):
+        login = f"{{type: command, exec: cat login, transform_js: '{quoting}', secret_outputs: [token]}}"
+        result = app.start_run(app.loads(HEAD + f"steps: {{login: {login}}}"), app.Start(), app.Options())
+        assert result.verdict == "NO-GO"
+        assert b"tok-en" not in written() + repr(result).encode()
+        assert "line 1" in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("path", "output", "absent"),
+    [
+        ("tokn", '{"token": 1}', True),
+        ("a.*.pw", '{"a": [{"pw": 1}, {"pd": 2}]}', True),
+        ("a.1", '{"a": [1]}', True),
+        ("a.*.pw", '{"a": []}', False),
+        ("a.pw", '{"a": null}', False),
+        ("a.0", '{"a": [1]}', False),
+    ],
+)
+def test_a_path_of_secret_outputs_that_leads_nowhere_is_told(path: str, output: str, absent: bool) -> None:
+    """A path with a mistake in it seals nothing."""
+    login = f"{{type: command, exec: cat login, secret_outputs: ['{path}']}}"
+    Path("login").write_text(output)
+    result = run(HEAD + f"steps: {{login: {login}}}")
+    assert result.verdict == "GO"
+    assert (b"look at secret_outputs" in written()) is absent
+
+
+def test_in_safe_mode_no_path_is_missed() -> None:
+    """Nothing was called, so there is no output to look into."""
+    text = HEAD + "steps:" + LOGIN
+    app.start_run(app.loads(text), app.Start(run_id="r", safe_mode=True), app.Options())
+    assert b"look at secret_outputs" not in written()
+
+
 FORGED = """
 steps:
   login: {type: command, exec: cat login, secret_outputs: [token]}

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec.structs import replace
+
 from gonogo.core.commands import StartCall
 from gonogo.core.plan import Step
-from gonogo.expressions.results import Result
+from gonogo.expressions.results import Failure, Result
 from gonogo.hosts.base import LogLine, Question, Surroundings
 from gonogo.hosts.evaluation import Evaluations
 from gonogo.hosts.gates import Gates
@@ -21,6 +23,9 @@ from gonogo.provider import ChildResult, Outcome
 if TYPE_CHECKING:
     from gonogo.gate import Gate, Policy
     from gonogo.hosts.above import Above
+
+_OWN_WORDS = frozenset({"syntax", "limit", "memory", "crash"})
+"""Failures of an evaluation that tell nothing of the data."""
 
 
 class RunChild(Protocol):
@@ -74,7 +79,8 @@ class CallContext:
     async def evaluate(self, source: str, kind: str, names: Mapping[str, Any]) -> Result:
         """Evaluate in the run's sandbox. A script may take as long as its step, anything else its kind's limit."""
         limit_s = self._step.timeout_s if kind == "script" else None
-        return await self._evaluations.evaluate(source, kind, names, limit_s)
+        result = await self._evaluations.evaluate(source, kind, names, limit_s)
+        return _untold(result) if self._step.secret_outputs and isinstance(result, Failure) else result
 
     def render(self, text: str, names: Mapping[str, Any]) -> str:
         """Render a template. Raises TemplateProblem."""
@@ -156,3 +162,10 @@ class CallContext:
     def working_directory(self) -> str:
         """Where relative paths start."""
         return self._around.working_directory
+
+
+def _untold(failure: Failure) -> Failure:
+    """What is thrown over an output may quote it, and what of it is secret isn't known yet."""
+    if failure.kind in _OWN_WORDS:
+        return failure
+    return replace(failure, message="an error, whose text isn't shown: the step has secret outputs")

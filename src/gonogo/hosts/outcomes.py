@@ -116,7 +116,7 @@ class Outcomes:
             at=at,
             call=call,
             output=kept,
-            issues=self._issues(done.issues),
+            issues=self._issues((*done.issues, *self._absent(step, output))),
             meta=self._meta(done.meta, take),
             memory=self._memory(done.memory, take),
             yields_memory=done.yields_memory,
@@ -165,6 +165,13 @@ class Outcomes:
         if step.secret_outputs:
             output = self._vault.sealed(step, output)
         return self._redactor.value(output)
+
+    def _absent(self, step: Step, output: Any) -> list[Issue]:
+        if output is UNSET or not step.secret_outputs:
+            return []
+        told = "the output has no '{}', so nothing was sealed there; look at secret_outputs"
+        absent = self._vault.absent(step, output)
+        return [Issue("secret/absent", told.format(path), "warning", engine=True) for path in absent]
 
     def _kept(self, value: Any) -> Any:
         value = self._redactor.value(value)

@@ -100,12 +100,21 @@ class Vault:
         return None
 
     def sealed(self, step: Step, output: Any) -> Any:
-        """An output with handles at the step's `secret_outputs`; null and what isn't there stay as they are."""
-        for path in step.secret_outputs:
+        """An output with handles at the step's `secret_outputs`; null and what isn't there stay as they are.
+
+        One without parts, such as a text that should have been JSON, is secret as a whole: nobody knows where in it.
+        """
+        for path in (WHOLE,) if has_no_parts(output) else step.secret_outputs:
             parts = [] if path == WHOLE else path.split(".")
             name = step.name if path == WHOLE else f"{step.name}.{path}"
             output = _changed(output, parts, partial(self._kept, name))
         return output
+
+    def absent(self, step: Step, output: Any) -> list[str]:
+        """The `secret_outputs` that an output doesn't have, so that nothing was sealed for them."""
+        if has_no_parts(output) or (self._state.safe_mode and step.effects == "mutates"):
+            return []
+        return [path for path in step.secret_outputs if path != WHOLE and lacks(output, path.split("."))]
 
     def answer(self, name: str, scope: str, text: str) -> str:
         """A person's answer as records may have it: a handle, where it becomes an output that is secret."""
@@ -119,13 +128,19 @@ class Vault:
         return self._redactor.text(text) if node.status in (HOLDING, IN_DOUBT) else MASK  # it comes too late
 
     def note_in(self, step: Step, output: Any) -> None:
-        """Know the secrets that a failed step wrote all the same, in a text that would have been its output."""
-        for text in output.values() if isinstance(output, dict) else (output,):
-            for path in step.secret_outputs if isinstance(text, str) else ():
-                if path == WHOLE:
-                    self._note(text)
-                else:
-                    _changed(_read(text), path.split("."), self._note)
+        """Know the secrets that a failed step wrote all the same, in what would have been its output.
+
+        A text that isn't JSON is secret as a whole, unless it is what the step says of its failure.
+        """
+        said = output.get("message") if isinstance(output, dict) else None
+        for value in output.values() if isinstance(output, dict) else (output,):
+            read = _read(value) if isinstance(value, str) else value
+            whole = isinstance(value, str) and not isinstance(read, dict | list) and value != said
+            for path in step.secret_outputs:
+                if isinstance(value, str) and (whole or path == WHOLE):
+                    self._note(value)
+                elif path != WHOLE:
+                    _changed(read, path.split("."), self._note)
 
     def opened(self, value: Any) -> Any:
         """A value with what its handles stand for. Raises Unopened."""
@@ -210,6 +225,25 @@ class Seen(Mapping[str, Any]):
         except Unopened as problem:
             self._problems.append(problem)
             raise
+
+
+def has_no_parts(output: Any) -> bool:
+    """Whether no path leads into an output, which isn't null."""
+    return output is not None and not isinstance(output, dict | list)
+
+
+def lacks(value: Any, path: list[str]) -> bool:
+    """Whether a path of secret outputs leads nowhere in a value. An empty list has nothing to lead to, nor has null."""
+    if not path or value is None or (isinstance(value, str) and may_hold(value)):
+        return False
+    head, rest = path[0], path[1:]
+    if isinstance(value, list) and head == EACH:
+        return any(lacks(part, rest) for part in value)
+    if isinstance(value, dict) and head in value:
+        return lacks(value[head], rest)
+    if isinstance(value, list) and head.isdecimal() and int(head) < len(value):
+        return lacks(value[int(head)], rest)
+    return True
 
 
 def sealed_in(seals: Seals, name: str, value: Any) -> str:
