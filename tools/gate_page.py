@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gonogo.gate.breaker import BreakerPolicy
 from gonogo.gate.decisions import Decision
+from gonogo.gate.fronts import CROWDED, MAY_HAVE_ACTED, OF_ERRORS, OF_KINDS, OTHERWISE, WAITS
 from gonogo.gate.lifecycle import diagram
 from gonogo.gate.policy import AFTER_VERBS, BEFORE_VERBS, Backoff, Bounds, Timers
 from gonogo.gate.rules import OPERATORS
@@ -99,6 +100,23 @@ def decisions() -> str:
     return _table("Decision", "Meaning", rows=rows)
 
 
+def statuses() -> str:
+    """What a server answers: first what the errors say themselves, then what kinds of failure say."""
+    told = [
+        ("any error of a call that changes things", MAY_HAVE_ACTED),
+        ("`DeadlineExceeded`", WAITS),
+        ("`BudgetExceeded`", CROWDED),
+        *((f"`{error.__name__}`", row) for error, row in OF_ERRORS.items()),
+    ]
+    kinds: dict[int, list[str]] = {}
+    for kind, status in OF_KINDS.items():
+        kinds.setdefault(status, []).append(f"`{kind}`")
+    rows = [f"| {name} | {status} | {why} |" for name, (status, why) in told]
+    kinds[OTHERWISE].append("anything else")
+    rows += [f"| others | {status} | after {', '.join(names)} |" for status, names in sorted(kinds.items())]
+    return _table("Error", "Status", "When", rows=rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "states": states,
     "verbs": verbs,
@@ -106,6 +124,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "names": names,
     "numbers": numbers,
     "decisions": decisions,
+    "statuses": statuses,
 }
 
 

@@ -21,8 +21,8 @@ PURE = """
     policy reading record replaying rules scopes signals state step summary taxonomy telling verdicts voices waits
 """.split()
 ACTING = """
-    admission breakers budgets calling calls clock failures gate hedging judging ledger nesting observed processes
-    sheets stores streaming virtual
+    admission breakers budgets calling calls clock failures fronts gate hedging judging ledger nesting observed
+    processes sheets stores streaming virtual
 """.split()
 MORE = {"difflib"}  # near words
 

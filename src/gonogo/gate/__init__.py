@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StepFailed,
         ValidationStuck,
     )
+    from gonogo.gate.fronts import HttpAnswer, http_answer
     from gonogo.gate.gate import Gate
     from gonogo.gate.policy import (
         Backoff,
@@ -59,6 +60,7 @@ _HOMES = {
         "BudgetExceeded", "CircuitOpen", "DeadlineExceeded", "Exhausted", "GateError", "Misconfigured", "NotRetryable",
         "PreCheckFailed", "StepFailed", "ValidationStuck",
     ),
+    "fronts": ("HttpAnswer", "http_answer"),
     "gate": ("Gate",),
     "policy": ("Backoff", "Bounds", "Expression", "Hedge", "Policy", "Predicate", "Rule", "Target", "Timers", "rule"),
     "record": ("CallRecord",),
@@ -71,9 +73,9 @@ _HOMES = {
 __all__ = [
     "Amounts", "Answer", "Attempt", "Backoff", "Bounds", "BreakerPolicy", "BudgetExceeded", "CallRecord",
     "Carried", "Choice", "Chunk", "CircuitOpen", "DeadlineExceeded", "Exhausted", "Expression", "FileStore",
-    "Gate", "GateError", "Hedge", "Judgement", "MemoryStore", "Misconfigured", "NotRetryable", "Policy",
-    "PreCheckFailed", "Predicate", "Purse", "RetryShare", "Rule", "Signal", "Step", "StepFailed", "StreamReset",
-    "Target", "Test", "Timers", "Usage", "ValidationStuck", "decide", "doubts", "rule",
+    "Gate", "GateError", "Hedge", "HttpAnswer", "Judgement", "MemoryStore", "Misconfigured", "NotRetryable",
+    "Policy", "PreCheckFailed", "Predicate", "Purse", "RetryShare", "Rule", "Signal", "Step", "StepFailed",
+    "StreamReset", "Target", "Test", "Timers", "Usage", "ValidationStuck", "decide", "doubts", "http_answer", "rule",
 ]  # fmt: skip
 
 
