@@ -179,10 +179,9 @@ def test_each_use_has_a_key_that_is_the_same_when_it_is_made_again(do: Do) -> No
     assert len(set(keys())) == 2
 
 
-def test_a_secret_that_a_server_repeats_does_not_reach_the_model(
-    do: Do, context: ScriptedContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever serves the model is one more who would get it."""
+@pytest.fixture
+def _known_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run knows the secret s3cr3t."""
     given = ScriptedContext.gate
 
     def gate(self: ScriptedContext, default: Policy | None = None) -> Gate:
@@ -191,6 +190,23 @@ def test_a_secret_that_a_server_repeats_does_not_reach_the_model(
         return made
 
     monkeypatch.setattr(ScriptedContext, "gate", gate)
+
+
+@pytest.mark.usefixtures("_known_secret")
+def test_a_secret_in_what_a_server_says_of_its_tools_does_not_reach_the_model(do: Do) -> None:
+    """Not in the description, and nowhere in the schema."""
+    text = {"choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}
+    told = {**plain("tells-its-token"), "env": {"TOKEN": "s3cr3t"}}
+    with FaultyServer(answer(200, json.dumps(text).encode(), {"content-type": "application/json"})) as server:
+        done(do("ai", at(server, **lent(told, "echo"))))
+        [tool] = body(server.requests[0])["tools"]
+    assert tool["function"]["description"] == "says ***"
+    assert tool["function"]["parameters"] == {"type": "object", "properties": {"***": {"default": "***"}}}
+
+
+@pytest.mark.usefixtures("_known_secret")
+def test_a_secret_that_a_server_repeats_does_not_reach_the_model(do: Do) -> None:
+    """Whoever serves the model is one more who would get it."""
     server = {**plain("environment"), "env": {"TOKEN": "s3cr3t"}}
     found = done(do("ai", mock(wish("shop__echo"), "x", **lent(server, "echo"))))
     [use] = found.meta["tool_calls"]

@@ -151,6 +151,12 @@ class Modern(Plain):
         answer(request, {"resultType": "complete", **text("modern")})
 
 
+def about(token: str) -> dict[str, Any]:
+    """A tool that tells its server's token wherever there is room for it."""
+    schema = {"type": "object", "properties": {token: {"default": token}}}
+    return {"name": "echo", "description": f"says {token}", "inputSchema": schema}
+
+
 def nothing(request: dict[str, Any]) -> None:
     """Never answers."""
 
@@ -266,6 +272,7 @@ SERVERS: dict[str, Callable[[], Plain]] = {
     "killed": lambda: Says(lambda request: os.kill(os.getpid(), signal.SIGKILL)),
     "closes-its-output": lambda: Calls(closes),
     "environment": lambda: Calls(lambda request: answer(request, text(json.dumps(dict(os.environ))))),
+    "tells-its-token": lambda: Lists(lambda r: answer(r, {"tools": [about(os.environ["TOKEN"])]})),
     "destroys": lambda: Lists(lambda r: answer(r, {"tools": [{**ECHO, "annotations": DESTROYS}]})),
     "bad-list": lambda: Lists(lambda request: answer(request, {"tools": [{"name": 3}]})),
     "unanswered": lambda: Calls(nothing),

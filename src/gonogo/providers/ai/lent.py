@@ -156,8 +156,19 @@ class Lent:
             self.warnings.append(
                 f"the step says that '{told.name}' of '{name}' changes nothing, but the server says that it does"
             )
-        description = said.description or shown(told.description, DESCRIPTION_CHARACTERS_MAX)
-        return ModelTool(offered_as(name, told.name), description, {**told.parameters, "type": "object"})
+        description = said.description or shown(self._clean(told.description), DESCRIPTION_CHARACTERS_MAX)
+        parameters = self._cleaned(name, told)
+        return ModelTool(offered_as(name, told.name), description, {**parameters, "type": "object"})
+
+    def _cleaned(self, name: str, told: Told) -> dict[str, Any]:
+        """The schema of a tool without secrets. Raises NoServer where none is left of it."""
+        try:
+            cleaned = json.loads(self._clean(json.dumps(told.parameters, ensure_ascii=False)))
+        except ValueError:
+            cleaned = None
+        if not isinstance(cleaned, dict):
+            raise NoServer("mcp.protocol", f"the server '{name}': the schema of '{told.name}' is a secret")
+        return cleaned
 
     def _beside(self, server: McpServer) -> Gate:
         return self._gate.beside(policy_of(self._server(server, ""), server.timeout_s))
