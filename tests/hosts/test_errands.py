@@ -78,6 +78,21 @@ def test_a_mutating_call_of_a_lost_worker_is_in_doubt_and_the_others_are_perform
     with_calls(story, "mutates")
 
 
+def test_a_mutating_call_that_is_offered_again_after_its_end_is_not_performed_again() -> None:
+    """By a host that stood still between writing and offering it, while another one had the run and ended the call."""
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        offered = [entry.ticket for entry in made.runs.pool._entries.values()]  # type: ignore[attr-defined]
+        await made.workers["a"].calls(run_id, calls, lambda number: None)
+        await made.end(run_id)
+        assert made.runs.pool.open(run_id) == set()
+        made.runs.pool.offer(offered)
+        await made.workers["b"].calls(run_id, calls, lambda number: None)
+        assert sorted(touch.touched) == ["1", "2", "3"]
+
+    with_calls(story, "mutates")
+
+
 def test_a_call_that_lost_too_many_workers_is_given_up_and_the_others_are_performed() -> None:
     """They came with it, and have done nothing wrong."""
 

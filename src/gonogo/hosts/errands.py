@@ -136,6 +136,8 @@ class Errands:
         visit = await self._visit(claim.ticket.run_id)
         visit.catch_up(claim.ticket.seq)
         command = claim.ticket.command
+        if command.effects == "mutates" and not visit.wants(command):
+            return CallLost(call=command.call)
         return await visit.perform(
             command,
             lambda event: self._pool.leave(
@@ -188,15 +190,26 @@ class _Visit:
 
     def catch_up(self, seq: int) -> None:
         """Know the run up to this record at least. Raises JournalError when the journal doesn't hold it."""
-        if self._follower.seq >= seq:
-            return
-        self._place.evaluations.state_moves()
-        self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
+        if self._follower.seq < seq:
+            self._follow()
         if self._follower.seq < seq:
             raise JournalError(
                 f"the journal of {self.run_id} ends before record {seq}, which started a call",
                 advice=_SHOWN.format(self.run_id),
             )
+
+    def wants(self, command: StartCall) -> bool:
+        """Whether the run still waits for this call. Raises JournalError.
+
+        A host that stood still after it had written the call, and lost the run meanwhile, offers it once it wakes up:
+        the next host may have had it performed, and its ticket be gone.
+        """
+        self._follow()
+        return command.call in self._follower.state.calls
+
+    def _follow(self) -> None:
+        self._place.evaluations.state_moves()
+        self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
 
     async def perform(self, command: StartCall, leave: Callable[[AnyEvent], object]) -> AnyEvent:
         """The event that ends the call; those before it are left as they come."""
