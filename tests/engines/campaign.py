@@ -163,11 +163,16 @@ class Carried:
                         over.add((decision.step, decision.scope))
 
     def _report(self, run_id: str, runs: str) -> dict[str, Any]:
-        """Outcomes, and outputs where no person's word stands for one."""
+        """Outcomes, and outputs where no person's word stands for one, nor the turn that a step had among others: what
+        they count up together is what the last step gives.
+        """
         view = gonogo.read(run_id, runs=runs)
+        loose = {line.partition(":")[0] for line in self.made.steps if "type: memory" in line} | set(
+            self.doubts
+        )
         told: dict[str, Any] = {"verdict": view.verdict, "issues": [each.message for each in view.issues]}
         for name, step in view.steps.items():
-            told[name] = (step.outcome, "" if name in self.doubts else step.output)
+            told[name] = (step.outcome, "" if name in loose else step.output)
             if step.items is not None:
                 told[f"{name} items"] = [(item.scope, item.outcome) for item in step.items]
         return told
