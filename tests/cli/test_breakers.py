@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,18 @@ def test_B37_short_runs_one_after_another_share_what_the_last_one_found(tmp_path
     assert told["opened_by"]
     shown = process("breakers", cwd=tmp_path).out
     assert f"opened by {told['opened_by']}, advisory" in " ".join(shown.split())
+
+
+def test_an_isolation_is_told_as_what_it_is(tmp_path: Path) -> None:
+    """It binds all, whoever opened the breaker before; the time until its end is told without an exponent."""
+    policy = "{bounds: {attempts_per_target: 1, deadline_s: 5}, breaker: {failures: 1}}"
+    with faulty.FaultyServer(faulty.answer(503, b"busy")) as far:
+        write(tmp_path, f"a: {{type: http_client, url: '{far.url}', reliability: {policy}}}")
+        assert process("run", cwd=tmp_path).code == 1
+        process("breakers", "isolate", "127.0.0.1", "--reason", "moving house", "--for", "2h", cwd=tmp_path)
+        refused = process("run", cwd=tmp_path)
+        assert far.connections == 1
+    shown = process("breakers", cwd=tmp_path).out
+    assert "moving house" in shown
+    assert "advisory" not in shown
+    assert re.search(r"asked again in 7,\d\d\d s", " ".join((refused.out + refused.err).split()))

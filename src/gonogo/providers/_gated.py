@@ -95,10 +95,12 @@ def told(error: GateError) -> str:
     if not skipped:
         return error.message
     reasons = ", ".join(f"{target} is {_plain(reason)}" for target, reason in list(skipped.items())[:5])
-    when = (
-        f"; it may be asked again in {error.retry_after_s:.3g} s" if error.retry_after_s is not None else ""
-    )
+    when = "" if error.retry_after_s is None else f"; it may be asked again in {_span(error.retry_after_s)}"
     return f"nothing was called: {reasons}{when} ('gonogo breakers' shows it)"
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"
 
 
 def _plain(reason: str) -> str:

@@ -110,7 +110,9 @@ def _opened(one: Any) -> list[str]:
     """Who opened it, and whom that binds."""
     from gonogo.report.layout import plain
 
-    if not one.opened_by:
+    if (
+        not one.opened_by or one.state == "isolated"
+    ):  # who isolated it is told with the reason, and it binds all
         return []
     binds = "for all" if one.shared == "strict" else "advisory"
     seen = f"{one.failing} of {one.processes} processes saw it fail lately" if one.processes else ""
