@@ -257,6 +257,27 @@ def test_variables_given_for_a_run_hold_after_a_resume(
     assert result.output("show") == "blue"
 
 
+def test_a_variable_that_lets_somebody_in_by_a_header_is_hidden_whatever_it_is_called(
+    everything: Callable[[str], tuple[RunResult, str, list[LogLine]]],
+    httpserver: HTTPServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From expressions, from the first record, and where the far side repeats it."""
+    monkeypatch.setenv("PLAIN", "let-me-in-please")
+    httpserver.expect_request("/x").respond_with_handler(lambda request: Response(str(request.headers)))
+    result, written, _ = everything(f"""
+steps:
+  call:
+    type: http_client
+    url: {httpserver.url_for("/x")}
+    headers: {{authorization: "Bearer ${{{{ env.PLAIN }}}}"}}
+  sees: {{type: script, content: "return env.PLAIN ?? 'nothing'"}}
+""")
+    assert "Bearer ***" in str(result.output("call"))
+    assert result.output("sees") == "nothing"
+    assert "let-me-in" not in written
+
+
 def test_a_header_gets_its_secret_and_the_record_its_name(
     everything: Callable[[str], tuple[RunResult, str, list[LogLine]]], httpserver: HTTPServer
 ) -> None:

@@ -16,7 +16,7 @@ from gonogo.errors import UsageError
 from gonogo.hosts import inputs as given_inputs
 from gonogo.hosts.base import Asker, Question, Surroundings
 from gonogo.hosts.environment import as_texts, fill_in, visible
-from gonogo.hosts.filling import has_references, secrets_among
+from gonogo.hosts.filling import has_references, secret_headers_in, secrets_among
 from gonogo.hosts.outbound import Outbound
 from gonogo.hosts.start import first_event, new_run_id
 from gonogo.journal.handles import may_hold
@@ -174,7 +174,9 @@ def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
 
 
 def entries(plan: Plan, options: Options) -> frozenset[str]:
-    """The variables that steps are let in by (`auth` of http_client), also beneath, whatever they are called."""
+    """The variables that steps are let in by (`auth` of http_client, a header such as Authorization), also beneath,
+    whatever they are called.
+    """
     table = options.table or built_in_table()
     found: set[str] = set()
     for beneath in plan.workflows.values():
@@ -186,7 +188,8 @@ def entries(plan: Plan, options: Options) -> frozenset[str]:
             names = table.get(step.type).secrets
         except UnknownType:
             continue  # the step's own failure
-        for _, text in secrets_among(step.config, names):
+        asked = [text for _, text in secrets_among(step.config, names)] + [*secret_headers_in(step.config)]
+        for text in asked:
             found.update(fill_in(text, {})[1])
     return frozenset(found)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gonogo.config.collect import Collector
 from gonogo.config.nodes import Mapping, Scalar, texts
-from gonogo.core.secrecy import is_secret_name, with_form
+from gonogo.core.secrecy import SECRET_HEADERS, is_secret_name, with_form
 
-_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
 _LENGTH_MIN = 6
 """Characters; no text that is shorter is taken for a secret."""
 
@@ -37,7 +36,7 @@ def _is_named(path: tuple[str | int, ...]) -> bool:
     if len(path) < 2 or not isinstance(path[-1], str):
         return False
     return (path[-2] == "env" and is_secret_name(path[-1])) or (
-        path[-2] == "headers" and path[-1].lower() in _HEADERS
+        path[-2] == "headers" and path[-1].lower() in SECRET_HEADERS
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 __all__ = [
     "SEAL_KEY",
     "SECRET_ENDINGS",
+    "SECRET_HEADERS",
     "STORE",
     "is_secret_name",
     "may_have_form",
@@ -36,6 +37,10 @@ _TELLTALES = (
     "-----BEGIN ", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "sk-",
 )  # fmt: skip
 """No form matches without one of these, or without both `://` and `@`."""
+
+
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
+"""Headers of a request that let somebody in, in small letters."""
 
 
 def is_secret_name(name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gonogo.core.secrecy import SECRET_HEADERS
 from gonogo.expressions.results import TemplateProblem
 from gonogo.hosts.environment import fill_in, refers, without_references
 from gonogo.hosts.templates import Templates, has_tags
@@ -36,6 +37,17 @@ def secrets_among(value: Any, names: frozenset[str], path: tuple[str, ...] = ())
     elif isinstance(value, list | tuple):
         for part in value:
             yield from secrets_among(part, names, path)
+
+
+def secret_headers_in(value: Any) -> Iterator[str]:
+    """The texts of headers that let somebody in, under `headers` at any depth."""
+    for key, part in value.items() if isinstance(value, dict) else ():
+        if key == "headers" and isinstance(part, dict):
+            yield from (str(text) for name, text in part.items() if name.lower() in SECRET_HEADERS)
+        else:
+            yield from secret_headers_in(part)
+    for part in value if isinstance(value, list | tuple) else ():
+        yield from secret_headers_in(part)
 
 
 def reads_data(value: Any) -> bool:
