@@ -53,6 +53,22 @@ def test_a_run_that_is_set_aside_is_shown_with_what_takes_it_up_again(
     )
 
 
+@pytest.mark.parametrize("in_store", [True, False])
+def test_a_list_tells_a_run_that_is_running_from_one_that_nobody_has(
+    tmp_path: Path, database: str, in_store: bool
+) -> None:
+    """The first is listed by its own step; then it is killed."""
+    listing = f"{sys.executable} -m gonogo runs"
+    write(tmp_path, f"a: {{type: command, exec: '{listing} > seen; kill -9 $PPID'}}")
+    env = {"GONOGO_STORE": database} if in_store else {}
+    assert process("run", cwd=tmp_path, env=env).code == -signal.SIGKILL
+    assert " running  " in (tmp_path / "seen").read_text()
+    # Postgres has to notice first that the session is gone.
+    assert any(" no end   " in process("runs", cwd=tmp_path, env=env).out for _ in range(20))
+    [told] = process("runs", "--format", "json", cwd=tmp_path, env=env).json
+    assert (told["verdict"], told["running"]) == (None, False)
+
+
 def test_a_run_that_waits_is_cancelled_in_a_store(gonogo, tmp_path: Path, database: str) -> None:
     """As in a folder."""
     write(tmp_path, TWO)

@@ -160,6 +160,7 @@ def _as_listed(told: Told) -> Summary:
         zero_at=told.zero_at,
         queued=told.status == "queued",
         aside=told.aside,
+        running=told.status == "running",
     )
 
 

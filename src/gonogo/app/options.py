@@ -104,8 +104,8 @@ class Start(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """One line of a list of runs. `verdict` None: it is running, was interrupted, or is `queued` and nobody has begun
-    with it. Times are Unix seconds.
+    """One line of a list of runs. `verdict` None: it is `running`, was interrupted (nobody writes it), or is `queued`
+    and nobody has begun with it. Times are Unix seconds.
 
     `problem` tells why a run can't be read; then only the id is known. `aside`: why no worker goes on with it until
     somebody asks for that. Of a run on HOLD `waits` are its questions, with times on its own clock, whose zero was at
@@ -126,6 +126,7 @@ class Summary(Struct, frozen=True):
     zero_at: float = 0.0
     queued: bool = False
     aside: str | None = None
+    running: bool = False
 
     def is_due(self, now: float) -> bool:
         """True when a timer of it fell due that nobody was there to notice."""

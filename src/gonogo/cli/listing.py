@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _LOOKS = MappingProxyType(
     {"GO": ("passed", "green"), "NO-GO": ("failed", "red"), "HOLD": ("waiting", "yellow")}
 )
+_WORD_WIDTH = len("running")
 
 
 def as_json(one: Summary, *, due: bool = False) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def as_json(one: Summary, *, due: bool = False) -> dict[str, Any]:
         "wake_at": _utc(one.wake_at) if one.wake_at is not None else None,
         "due": due,
         "queued": one.queued,
+        "running": one.running,
         "aside": one.aside,
     }
 
@@ -82,7 +84,8 @@ def _row(one: Summary, style: Style, due: bool) -> list[str]:
         start = f"{style.symbol('failed')} {style.paint(one.run_id, 'bold')}"
         return beside(start, 2 + len(one.run_id), f"can't be read: {plain(one.problem)}", "red", style)
     symbol, colour = _LOOKS.get(one.verdict or "", ("running", "cyan"))
-    verdict = style.paint(f"{one.verdict or ('queued' if one.queued else 'no end'):6}", colour)
+    word = one.verdict or ("queued" if one.queued else "running" if one.running else "no end")
+    verdict = style.paint(f"{word:{_WORD_WIDTH}}", colour)
     start = f"{style.symbol(symbol)} {verdict}  {style.paint(one.run_id, 'bold')}"
     parts = [
         _local(one.started_at),
@@ -92,7 +95,9 @@ def _row(one: Summary, style: Style, due: bool) -> list[str]:
     ]
     if due:
         parts.insert(0, "due")
-    return beside(start, 2 + 6 + 2 + len(one.run_id), style.typography(" · ".join(parts)), "dim", style)
+    return beside(
+        start, 2 + _WORD_WIDTH + 2 + len(one.run_id), style.typography(" · ".join(parts)), "dim", style
+    )
 
 
 def _aside(run_id: str, why: str, style: Style) -> list[str]:
