@@ -13,10 +13,14 @@ from gonogo.core.plan import Retry
 from gonogo.core.turn import Turn
 
 
-def mapped(calls: Any = None, items: int = 3, **keys: Any) -> Script:
+def mapped(calls: Any = None, items: int = 3, slots: int = 3, **keys: Any) -> Script:
     """A list, and a step over its items."""
     return Script(
-        plan(step("list", for_each=True), step("work", "list", fanout="map", **keys)),
+        plan(
+            step("list", for_each=True),
+            step("work", "list", fanout="map", **keys),
+            max_parallelism=slots,
+        ),
         calls={"list": list(range(items)), "work": calls},
     )
 
@@ -117,3 +121,33 @@ def test_semantics_8_a_fan_out_whose_block_is_still_to_speak_is_open() -> None:
         calls={"list": [1]},
     )
     assert [one.rest for one in script.decided(d.Ended, "work") if not one.scope] == ["open"]
+
+
+def fails_first(command: Any) -> Any:
+    """The first item fails once; no other one comes back."""
+    if command.scope != item(0):
+        return Never()
+    return TRANSIENT if command.attempt == 1 else "fine"
+
+
+def test_an_item_whose_wait_is_over_needs_room_in_the_window_again() -> None:
+    """C.13 R8: another one has taken its place; it is the first to have the next."""
+    script = mapped(fails_first, on_fail=block(retry=Retry(1)))
+    assert script.started == ["list", f"work@{item(0)}", f"work@{item(1)}"]
+    assert script.node("work").fan_out.queue == [0]
+    script.tell(e.CallDone(call=script.state.last_call))
+    assert script.started[3:] == [f"work@{item(0)}", f"work@{item(2)}"]
+
+
+def test_an_item_that_waits_for_a_slot_has_its_place_in_the_window() -> None:
+    """C.13 R8: one whose wait is over can't have it, too."""
+    script = mapped(fails_first, slots=1, concurrency=2, on_fail=block(retry=Retry(1)))
+    assert script.started == ["list", f"work@{item(0)}", f"work@{item(1)}"]
+    assert script.node("work").fan_out.queue == [0]
+
+
+def test_an_item_whose_wait_is_over_goes_on_where_there_is_room() -> None:
+    """C.13 R8: beside those that are under way."""
+    script = mapped(fails_first, items=2, concurrency=2, on_fail=block(retry=Retry(1)))
+    assert script.started == ["list", f"work@{item(0)}", f"work@{item(1)}", f"work@{item(0)}"]
+    assert script.node("work").fan_out.queue == []

@@ -152,10 +152,16 @@ def reconsider(turn: Turn, node: Node) -> None:
 
 
 def go_on(turn: Turn, node: Node) -> None:
-    """A wait is over: an item needs room in its fan-out's window again."""
-    aggregate = turn.state.aggregate_of(node) if node.scope else None
-    if aggregate is None or not fanout.goes_on(turn, aggregate, node):
+    """A wait is over: an item needs room in its fan-out's window again, and goes on at once where there is some.
+
+    Where something was routed, or the run stops, more may have changed meanwhile.
+    """
+    state = turn.state
+    aggregate = state.aggregate_of(node) if node.scope else None
+    if aggregate is None or state.last_wave or state.stopping or not fanout.has_room(aggregate):
         reconsider(turn, node)
+    else:
+        scheduling.make_ready(turn, node.site, node.scope, node)
 
 
 def wake_waiting(turn: Turn, node: Node) -> None:

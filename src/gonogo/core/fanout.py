@@ -42,17 +42,10 @@ def may_open(turn: Turn, aggregate: Node, scope: str) -> None:
     turn.refills[aggregate] = None
 
 
-def goes_on(turn: Turn, aggregate: Node, item: Node) -> bool:
-    """Let an item that waited go on at once: where the window has room, and no other is to be looked at before it."""
-    fan, state = aggregate.fan_out, turn.state
-    if fan.queue or fan.active + fan.ready >= aggregate.site.part.step.concurrency:
-        return False
-    if aggregate.status != life.EXPANDING or is_closed(state, aggregate):
-        return False
-    if not all_settled(state, fan.site, item.scope, item):
-        return False
-    scheduling.make_ready(turn, item.site, item.scope, item)
-    return True
+def has_room(aggregate: Node) -> bool:
+    """True while the window of a fan-out takes another item."""
+    fan = aggregate.fan_out
+    return fan.active + fan.ready < aggregate.site.part.step.concurrency
 
 
 def refill(turn: Turn, node: Node) -> None:
