@@ -160,6 +160,7 @@ def test_who_takes_over_rings_for_the_queue(fallen: Lease, url: str) -> None:
 @pytest.mark.parametrize(
     ("workflow", "run_id"),
     [(segment_id("r"), "r"), (group_id("r"), None), ("r/7", None), ("r", None), ("", None)],
+    ids=["segment", "group", "call", "run", "nothing"],
 )
 def test_only_a_segment_speaks_for_its_run(workflow: str, run_id: str | None) -> None:
     """A workflow's id is read from a table that others write."""
