@@ -125,3 +125,30 @@ def test_what_a_policy_leaves_to_the_step_type_is_not_doubted(load_text: Any) ->
     assert [problem.code for problem in loaded.problems] == []
     doubted = load_text(f"steps:\n  a: {{{asks}, reliability: {{targets: [{{name: x}}], after: {rules}}}}}\n")
     assert [problem.code for problem in doubted.problems] == ["policy.doubt"]
+
+
+TARGETS = "steps: {a: {type: ai, provider: mock, mock: {answers: [x]}, prompt: hi, targets: [%s], %s}}"
+
+
+@pytest.mark.parametrize(
+    ("targets", "policy", "path"),
+    [
+        ("{weight: 1}, {weight: 2}", "reliability: {order: weighted}", None),
+        ("{weight: 1}, {}", "reliability: {order: least-latency}", "steps.a.targets[0].weight"),
+        ("{}, {weight: 1}", "tags: [x]", "steps.a.targets[1].weight"),
+        ("{}, {}", "reliability: {order: weighted}", "steps.a.targets"),
+        ("{}, {}", "reliability: {order: least-latency}", None),
+    ],
+)
+def test_weights_of_a_step_and_the_order_of_its_policy_belong_together(
+    load_text: Any, targets: str, policy: str, path: str | None
+) -> None:
+    """The targets are the step's, the order is the policy's: each alone is idle."""
+    found = [each for each in load_text(TARGETS % (targets, policy)).problems if each.code == "policy.doubt"]
+    assert [each.path for each in found] == ([] if path is None else [path])
+
+
+def test_a_named_policy_that_orders_by_weight_is_held_against_the_steps_targets(load_text: Any) -> None:
+    """Also the one that is the default."""
+    text = "reliability: {default: {order: weighted}}\n" + TARGETS % ("{weight: 1}, {}", "tags: [x]")
+    assert [each for each in load_text(text).problems if each.code == "policy.doubt"] == []

@@ -451,6 +451,7 @@ def test_B50_every_declared_decision_is_heard_by_who_listens(tmp_path: Path) -> 
             await listening(policy("a")).answer(world(a=[Http(429, retry_after="300")]).step())
         opening = policy("a", "b", breaker=BreakerPolicy(failures=1), backoff=NO_WAIT)
         await listening(opening).answer(world(a=[Http(500)], b="b").step())
+        await listening(policy("a", "b", order="weighted")).answer(world(a="a", b="b").step())
         part = [Chunk("x"), ConnectionResetError()]
         whole = [Chunk("y"), Chunk(finish="stop", end=True)]
         await collected(

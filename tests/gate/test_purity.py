@@ -17,12 +17,13 @@ from tests.test_architecture import (
 )
 
 PURE = """
-    breaker checking circuit commands decisions doubting ending events evidence going guards lifecycle machine pieces
-    policy reading record replaying rules scopes signals state step summary taxonomy telling verdicts voices waits
+    breaker checking circuit commands decisions doubting ending events evidence going guards lifecycle machine ordering
+    pieces policy reading record replaying rules scopes signals state step summary taxonomy telling verdicts voices
+    waits
 """.split()
 ACTING = """
-    admission breakers budgets calling calls clock failures fronts gate hedging judging ledger nesting observed
-    processes sheets stores streaming virtual
+    admission breakers budgets calling calls clock failures fronts gate hedging judging latencies ledger nesting
+    observed processes sheets stores streaming virtual
 """.split()
 MORE = {"difflib"}  # near words
 

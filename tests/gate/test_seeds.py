@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.gate.world import Chunk, Http, Slow, StepFailed, World, gate, play
 
 from gonogo.gate import (
@@ -153,13 +154,25 @@ def policy(random: Random) -> Policy:
     )  # fmt: skip
 
 
+def ordered(made: Policy, seed: int) -> Policy:
+    """Some policies order their targets by weight or by latency; drawn apart, so that old seeds stay what they were."""
+    random = Random(f"order {seed}")
+    order: Any = random.choice(["configured", "weighted", "least-latency"])
+    if order == "configured":
+        return made
+    targets = tuple(
+        structs.replace(target, weight=random.choice([None, 0.0, 3.0])) for target in made.targets
+    )
+    return structs.replace(made, targets=targets, order=order, sticky_s=None)
+
+
 class Game:
     """One seed: a policy, what its targets do, and perhaps a moment at which the caller goes away."""
 
     def __init__(self, seed: int) -> None:
         random = Random(seed)
         self.seed = seed
-        self.policy = policy(random)
+        self.policy = ordered(policy(random), seed)
         self.streamed = random.random() < 0.5
         made = pieces if self.streamed else outcome
         self.world = World({name: [made(random) for _ in range(random.randrange(1, 5))] for name in "abc"})

@@ -249,6 +249,20 @@ def test_steps_that_fail_together_all_get_their_retries(go: Go) -> None:
     assert result.verdict == "GO"
 
 
+def test_calls_of_a_run_share_what_they_have_seen_of_targets(go: Go) -> None:
+    """F8: with least-latency a target that fails is asked by the first item alone, then comes last."""
+    with server(BUSY) as bad, server() as good:
+        targets = f"[{{name: bad, endpoint: '{bad.url}'}}, {{name: good, endpoint: '{good.url}'}}]"
+        once = f"{QUICK}, breaker: false, bounds: {{attempts_per_target: 1}}"
+        steps = (
+            "steps: {items: {type: script, content: 'return [1, 2, 3]', forEach: true}, "
+            f"a: {{type: http_client, depends_on: items, forEach_concurrency: 1, base_url: '{good.url}', path: /x, "
+            f"reliability: {{{once}, order: least-latency, targets: {targets}}}}}}}\n"
+        )
+        assert go(steps).verdict == "GO"
+        assert (bad.connections, good.connections) == (1, 3)
+
+
 class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The keys of a step that spends tokens."""
 

@@ -288,6 +288,24 @@ def test_a_policy_of_the_workflow_outranks_the_types(context: ScriptedContext, d
     assert len(outcome.meta["gate"]["attempts"]) == 1
 
 
+def test_a_policy_orders_the_steps_targets_by_their_weights(context: ScriptedContext, do: Do) -> None:
+    """The weights are the targets', the order is the policy's."""
+    context.policy = Policy(order="weighted", breaker=None)
+    targets = [
+        {"name": "spare", "weight": 0, "mock": {"answers": ["no"]}},
+        {"name": "main", "weight": "2.5", "mock": {"answers": ["yes"]}},
+    ]
+    answer = done(do("ai", {"provider": "mock", "prompt": "hi", "targets": targets}))
+    assert answer.meta["gate"]["served"] == "main"
+    assert answer.meta["gate"]["decisions"][0].endswith("order is weighted: main (2.5), spare (0)")
+
+
+def test_a_negative_weight_is_refused(do: Do) -> None:
+    """Before anything is asked."""
+    with pytest.raises(ValidationError, match="weight"):
+        do("ai", mock("fine", targets=[{"weight": -1}]))
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_older_server_is_asked_in_its_own_words(stream: bool, do: Do) -> None:
     """Many servers that speak OpenAI's format know `max_tokens` alone, and refuse what they don't know."""

@@ -45,6 +45,7 @@ class Policies:
         if said is not None and not draft.provider.gated:
             message = f"steps of the type {draft.provider.name} call nothing through the gate"
             self._notes.warn("key.idle", message, path, "remove it; on_fail: {retry: …} tries the step again")
+        self._doubt_weights(draft, said if isinstance(said, dict) else self._named.get(said or DEFAULT, {}))
         if isinstance(said, dict):
             # A type with targets of its own brings them where the policy has none.
             own = {"targets"} & set(draft.provider.config.__struct_fields__)
@@ -58,6 +59,18 @@ class Policies:
             hint = f"did you mean {near}?" if near else f"add it at the top, under {KEY}:"
             self._notes.error("policy.unknown", f"there is no policy {shown(said)}", path, hint)
         return None
+
+    def _doubt_weights(self, draft: Draft, policy: dict[str, Any]) -> None:
+        """Weights are of a step's targets, the order that reads them of its policy: one without the other is idle."""
+        targets = getattr(draft.model, "targets", ())
+        weighs = [place for place, each in enumerate(targets) if getattr(each, "weight", None) is not None]
+        if policy.get("order") != "weighted":
+            for place in weighs:
+                message = f"a weight counts with {KEY}: {{order: weighted}} alone"
+                self._notes.warn("policy.doubt", message, (*draft.path, "targets", place, "weight"))
+        elif len(targets) > 1 and not weighs and "targets" not in policy:
+            message = "the order is weighted, but no target has a weight: all come first alike"
+            self._notes.warn("policy.doubt", message, (*draft.path, "targets"))
 
     def check_used(self) -> None:
         """A policy that no step goes by is said so: its name may be misspelt where it was meant."""

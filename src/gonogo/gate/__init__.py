@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from gonogo.gate.fronts import HttpAnswer, http_answer
     from gonogo.gate.gate import Gate
+    from gonogo.gate.latencies import Latencies
     from gonogo.gate.policy import (
         Backoff,
         Bounds,
@@ -62,6 +63,7 @@ _HOMES = {
     ),
     "fronts": ("HttpAnswer", "http_answer"),
     "gate": ("Gate",),
+    "latencies": ("Latencies",),
     "policy": ("Backoff", "Bounds", "Expression", "Hedge", "Policy", "Predicate", "Rule", "Target", "Timers", "rule"),
     "record": ("CallRecord",),
     "rules": ("Choice", "decide"),
@@ -73,9 +75,10 @@ _HOMES = {
 __all__ = [
     "Amounts", "Answer", "Attempt", "Backoff", "Bounds", "BreakerPolicy", "BudgetExceeded", "CallRecord",
     "Carried", "Choice", "Chunk", "CircuitOpen", "DeadlineExceeded", "Exhausted", "Expression", "FileStore",
-    "Gate", "GateError", "Hedge", "HttpAnswer", "Judgement", "MemoryStore", "Misconfigured", "NotRetryable",
-    "Policy", "PreCheckFailed", "Predicate", "Purse", "RetryShare", "Rule", "Signal", "Step", "StepFailed",
-    "StreamReset", "Target", "Test", "Timers", "Usage", "ValidationStuck", "decide", "doubts", "http_answer", "rule",
+    "Gate", "GateError", "Hedge", "HttpAnswer", "Judgement", "Latencies", "MemoryStore", "Misconfigured",
+    "NotRetryable", "Policy", "PreCheckFailed", "Predicate", "Purse", "RetryShare", "Rule", "Signal", "Step",
+    "StepFailed", "StreamReset", "Target", "Test", "Timers", "Usage", "ValidationStuck", "decide", "doubts",
+    "http_answer", "rule",
 ]  # fmt: skip
 
 

@@ -119,8 +119,11 @@ class Flight:
         return await self.release()
 
     async def report(self, failure: Classification | None, latency_s: float) -> Change | None:
-        """Tell the breaker how it ended."""
-        breakers = self.call.gate.breakers
+        """Tell the breaker how it ended, and whoever keeps count of latencies."""
+        gate, breakers = self.call.gate, self.call.gate.breakers
+        if gate.latencies is not None:
+            seen = gate.clock.now(), latency_s, failure, gate.policy.timers.attempt_s
+            gate.latencies.saw(self.call.step.name, self.target, *seen)
         if breakers is None or self.key is None:
             return None
         self.leased = False

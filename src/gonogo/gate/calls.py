@@ -20,6 +20,7 @@ from gonogo.gate.budgets import NOTHING, Purse, spent
 from gonogo.gate.decisions import AnyDecision
 from gonogo.gate.failures import CATEGORIES, GateError, Misconfigured
 from gonogo.gate.judging import judge
+from gonogo.gate.latencies import with_evidence
 from gonogo.gate.ledger import Pen
 from gonogo.gate.machine import advance, begin
 from gonogo.gate.nesting import AROUND, Around, Watch
@@ -48,23 +49,9 @@ class Call:
     """One call through a gate."""
 
     __slots__ = (
-        "_outer",
-        "_purse",
-        "around",
-        "error",
-        "flights",
-        "gate",
-        "has_purse",
-        "partial",
-        "pen",
-        "policy",
-        "record",
-        "rejected",
-        "state",
-        "step",
-        "value",
-        "watchers",
-    )
+        "_outer", "_purse", "around", "error", "flights", "gate", "has_purse", "partial", "pen", "policy", "record",
+        "rejected", "state", "step", "value", "watchers",
+    )  # fmt: skip
 
     def __init__(self, gate: Gate, step: Step, *, streaming: bool) -> None:
         self.gate = gate
@@ -114,7 +101,7 @@ class Call:
         if self.around is not None:
             outer_at = self.around.deadline_at
             deadline_at = outer_at if deadline_at is None else min(outer_at, deadline_at)
-        return e.Began(
+        began = e.Began(
             now,
             self.record.call_id,
             step.name,
@@ -128,6 +115,9 @@ class Call:
             int(gate.clock.wall() * 1000),
             carried,
         )
+        if self.policy.order == "configured":
+            return began
+        return with_evidence(began, self.policy, step, gate.latencies)
 
     def _unfit(self) -> dict[str, str]:
         try:

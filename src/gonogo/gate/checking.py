@@ -53,6 +53,15 @@ def _problems(policy: Policy, predicates: Container[str], *, evaluates: bool) ->
         yield _problem(
             "policy.targets", "targets", "'fallback' is the fallback's name; call the target something else"
         )
+    for index, target in enumerate(policy.targets):
+        if target.weight is not None and not (math.isfinite(target.weight) and target.weight >= 0):
+            told = f"expected a finite number from 0 on, not {target.weight}"
+            yield _problem("policy.number", f"targets[{index}].weight", told)
+    if policy.sticky_s is not None and policy.order != "configured":
+        told = (
+            f"with order: {policy.order} calls don't begin with the last good target; remove one of the two"
+        )
+        yield _problem("policy.order", "sticky_s", told)
     optional = {kind for kind, row in ROWS.items() if row.other == "opt-in"}
     for kind in sorted(policy.reroute - optional):
         yield _problem("policy.reroute", "reroute", f"{kind!r} is none of {', '.join(sorted(optional))}")

@@ -30,6 +30,22 @@ class Budget(Struct, frozen=True, omit_defaults=True, array_like=True):
     elapsed_s: float
 
 
+class TargetsOrdered(Decision, frozen=True, tag="targets_ordered"):
+    """Which targets are asked first, and why: weights, or the latency seen of each (seconds)."""
+
+    by: str
+    order: tuple[str, ...]
+    evidence: dict[str, float] = {}
+
+    def sentence(self) -> str:
+        unit, unknown = ("", "") if self.by == "weighted" else (" s", "not seen lately")
+        told = (
+            f"{name} ({self.evidence[name]:.3g}{unit})" if name in self.evidence else f"{name} ({unknown})"
+            for name in self.order
+        )
+        return f"order is {self.by}: {', '.join(told)}"
+
+
 class AttemptStarted(Decision, frozen=True, tag="attempt_started"):
     """A target is called."""
 
@@ -224,7 +240,8 @@ class GateEnded(Decision, frozen=True, tag="gate_ended"):
 
 
 AnyDecision = (
-    AttemptStarted
+    TargetsOrdered
+    | AttemptStarted
     | AttemptEnded
     | RuleDecided
     | GuardBlocked

@@ -34,6 +34,7 @@ def _doubts(policy: Policy, unsaid: Container[str]) -> Iterator[Problem]:
     alone = len(policy.targets) == 1 and "targets" not in unsaid
     most = min(policy.bounds.attempts_per_target, policy.bounds.attempts_max) - 1
     shown = policy.mode in ("pass-through", "hold-until-first-token") and "mode" not in unsaid
+    yield from _of_order(policy, unsaid, alone=alone)
     for phase, rules in (("before", policy.before), ("after", policy.after)):
         for index, rule in enumerate(rules):
             place = f"{phase}[{index}]"
@@ -55,6 +56,18 @@ def _doubts(policy: Policy, unsaid: Container[str]) -> Iterator[Problem]:
                 yield _doubt(
                     f"{place}.{where}", f"in mode {policy.mode} a stream's wrong answer is out already"
                 )
+
+
+def _of_order(policy: Policy, unsaid: Container[str], *, alone: bool) -> Iterator[Problem]:
+    """Weights and the order that reads them belong together."""
+    weighs = [index for index, target in enumerate(policy.targets) if target.weight is not None]
+    if policy.order != "weighted":
+        for index in weighs:
+            yield _doubt(f"targets[{index}].weight", "a weight counts with order: weighted alone")
+    elif not weighs and "targets" not in unsaid:
+        yield _doubt("order", "weighted, but no target has a weight: all come first alike")
+    if policy.order != "configured" and alone:
+        yield _doubt("order", f"{policy.order} needs a second target")
 
 
 def _doubt(path: str, message: str) -> Problem:

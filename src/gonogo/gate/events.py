@@ -64,8 +64,9 @@ class Carried(Struct, frozen=True, omit_defaults=True):
 class Began(Event, frozen=True, tag="began"):
     """A call starts. `unfit` names targets that can't serve it, and why; `deadline_at` the caller's, if sooner.
 
-    `first` is the target to begin with when it isn't the list's first (the last good one); `has_key`: the call has an
-    idempotency key. `wall_ms` places the call in the world, for people.
+    `first` is the target to begin with when it isn't the list's first (the last good one); `seen` is what is known of
+    targets' latency, seconds, and `lot` what a weighted order is drawn from, where that isn't the call's id.
+    `has_key`: the call has an idempotency key. `wall_ms` places the call in the world, for people.
     """
 
     call_id: str
@@ -79,6 +80,8 @@ class Began(Event, frozen=True, tag="began"):
     deadline_at: float | None = None
     wall_ms: int = 0
     carried: Carried | None = None
+    seen: dict[str, float] = {}
+    lot: str = ""
 
 
 class Judged(Event, frozen=True, tag="judged"):

@@ -32,6 +32,7 @@ from gonogo.gate.checking import checked
 from gonogo.gate.clock import Clock, SystemClock
 from gonogo.gate.failures import StepFailed
 from gonogo.gate.judging import Evaluator, Predicates
+from gonogo.gate.latencies import Latencies
 from gonogo.gate.ledger import Opens
 from gonogo.gate.nesting import Watch
 from gonogo.gate.policy import Policy, Target
@@ -44,7 +45,8 @@ class Gate:
     """A policy at work.
 
     `policy` may be a name, for a single target by that name. What several gates of a process should share is handed in:
-    `store` (breakers' records), `retries` (the share of retries), `purse` (a run's budget). `evaluate` judges the texts
+    `store` (breakers' records), `retries` (the share of retries), `latencies` (what was seen of targets), `purse` (a
+    run's budget). `evaluate` judges the texts
     of rules, `predicates` are their functions by `name@version`. `redact` takes secrets out of texts before anything
     keeps them. `watch` hears every decision as it is made. `keep` gets every event with its decisions before anything
     is done about them, and may raise to stop the call: what must outlive a crash is written there. `ledger` opens, for
@@ -54,8 +56,8 @@ class Gate:
     """
 
     __slots__ = (
-        "_count", "_last_good", "_seed", "_store", "breakers", "clock", "evaluate", "keep", "ledger", "policy",
-        "predicates", "purse", "redact", "retries", "watch",
+        "_count", "_last_good", "_seed", "_store", "breakers", "clock", "evaluate", "keep", "latencies",
+        "ledger", "policy", "predicates", "purse", "redact", "retries", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +66,7 @@ class Gate:
         *,
         store: Store | None = None,
         retries: RetryShare | None = None,
+        latencies: Latencies | None = None,
         purse: Purse | None = None,
         clock: Clock | None = None,
         evaluate: Evaluator | None = None,
@@ -79,6 +82,7 @@ class Gate:
         self.policy = _owned(checked(given, self.predicates, evaluates=evaluate is not None))
         self.clock: Clock = clock or SystemClock()
         self.retries = retries or RetryShare()
+        self.latencies = (latencies or Latencies()) if self.policy.order == "least-latency" else None
         self.purse = purse
         self.evaluate = evaluate
         self.redact = redact
@@ -140,6 +144,7 @@ class Gate:
             policy,
             store=self._store,
             retries=self.retries,
+            latencies=self.latencies,
             purse=self.purse,
             clock=self.clock,
             evaluate=self.evaluate,

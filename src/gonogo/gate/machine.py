@@ -15,6 +15,7 @@ from gonogo.gate import decisions as d
 from gonogo.gate import ending, going, guards, lifecycle
 from gonogo.gate import events as e
 from gonogo.gate.evidence import decided
+from gonogo.gate.ordering import reasons
 from gonogo.gate.policy import Policy, Rule
 from gonogo.gate.rules import Entry, Found, is_data, look
 from gonogo.gate.scopes import scope_of
@@ -36,6 +37,8 @@ def advance(policy: Policy, state: State, event: e.AnyEvent) -> Turn:
 
 def _began(turn: Turn, event: e.Began) -> None:
     state = turn.state
+    if len(state.order) > 1 and turn.policy.order != "configured":
+        turn.decisions.append(reasons(turn.policy, event, state.order, turn.offset_ms))
     if state.out:
         turn.decisions += [
             d.TargetSkipped(turn.offset_ms, name, reason) for name, reason in state.out.items()

@@ -21,6 +21,7 @@ AFTER_VERBS = frozenset({"ok", "retry", "retry-other", "fallback", "fail-fast"})
 StreamMode = Literal[
     "pass-through", "restart", "continue", "hold-until-first-token", "hold-until-valid", "sentence-hold"
 ]
+Order = Literal["configured", "weighted", "least-latency"]
 LIST_MAX = 1000
 """Most values in the list of one `in` (E5)."""
 
@@ -29,7 +30,8 @@ class Target(Struct, frozen=True, omit_defaults=True):
     """One entry of a failover list. Rules and records call it by `name`.
 
     `client` names what the step calls it through; `model` and `params` replace those of the request (each target its
-    own: X9). `window_tokens` matters after context-too-long. `tier`: lower ones come first. `key_honoured`: repeats
+    own: X9). `window_tokens` matters after context-too-long. `tier`: lower ones come first, and
+    within one `weight` says how often it does, where the policy's order is by weight. `key_honoured`: repeats
     under one idempotency key are one act there. `endpoint`, `credential`: what the breaker may tell apart. Only a
     target that names its credential is kept out for a refused one, and only one that names its model for a missing
     one: else nobody could tell when that is mended, or whether a 404 is about more than one address.
@@ -47,6 +49,7 @@ class Target(Struct, frozen=True, omit_defaults=True):
     key_honoured: bool = False
     endpoint: str = ""
     credential: str = ""
+    weight: float | None = None
 
 
 class Condition(Struct, frozen=True):
@@ -164,8 +167,10 @@ class Hedge(Struct, frozen=True):
 class Policy(Struct, frozen=True, omit_defaults=True):
     """All that a gate goes by. Left as it is, it calls a target three times if that is worth it, within a minute.
 
-    `targets` is the failover list, tiers first, else in this order. `before` rules are looked at before each attempt,
-    `after` rules when it ended; what no rule speaks for goes by the taxonomy.
+    `targets` is the failover list, tiers first, else in this order; or by `order`: `weighted` (a hash of the call draws
+    by the targets' weights), `least-latency` (by what the gate has seen of each, unknown ones first).
+    `before` rules are looked at before each attempt, `after` rules when it ended; what no rule speaks for goes by the
+    taxonomy.
     `reroute` names kinds that may go to another target by opting in (content-filter, refusal, length-stop).
     `when_all_open`: wait for the first breaker to let a call through, probe it at once, or fail.
     `sticky_s`: for so long calls begin with the target that served last, then with the list's first again.
@@ -186,6 +191,7 @@ class Policy(Struct, frozen=True, omit_defaults=True):
     sticky_s: float | None = None
     hedge: Hedge | None = None
     strict: bool = False
+    order: Order = "configured"
 
     def digest(self) -> str:
         """Names this very policy in records."""

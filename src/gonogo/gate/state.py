@@ -10,6 +10,7 @@ from gonogo.errors import Bug
 from gonogo.gate import lifecycle
 from gonogo.gate.decisions import AnyDecision, AttemptEnded, Budget
 from gonogo.gate.events import NOTHING_USED, Answered, Began, Carried, Usage
+from gonogo.gate.ordering import order_of
 from gonogo.gate.policy import Policy, Target
 from gonogo.gate.signals import Classification
 
@@ -137,7 +138,7 @@ def begin(policy: Policy, began: Began) -> State:
     deadline_at = at + policy.bounds.deadline_s
     if began.deadline_at is not None:
         deadline_at = min(deadline_at, began.deadline_at)
-    order = (0,) if len(policy.targets) == 1 else _order(policy, began.first)
+    order = (0,) if len(policy.targets) == 1 else order_of(policy, began)
     state = State(policy, began, at, deadline_at, order, order[0], order[0], at)
     if began.unfit:
         state.out = dict(began.unfit)
@@ -170,12 +171,6 @@ def _give_back(state: State, lost: str) -> None:
     if state.number >= bounds.attempts_max or made >= bounds.attempts_per_target:
         state.number = max(0, min(state.number, bounds.attempts_max) - 1)
         state.per_target[lost] = max(0, min(made, bounds.attempts_per_target) - 1)
-
-
-def _order(policy: Policy, first: int) -> tuple[int, ...]:
-    """Tiers, then the list's order; a last good target comes before its tier's others (F8)."""
-    targets = policy.targets
-    return tuple(sorted(range(len(targets)), key=lambda index: (targets[index].tier, index != first, index)))
 
 
 def index_of(policy: Policy, name: str | None) -> int | None:

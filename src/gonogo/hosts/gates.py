@@ -74,6 +74,7 @@ class Gates:
             policy,
             store=outbound.store(),
             retries=outbound.retries(),
+            latencies=outbound.latencies() if policy.order == "least-latency" else None,
             purse=self._own_purse() if attempts is None else None,
             evaluate=self._evaluator(command),
             redact=self._around.redactor.text,

@@ -11,6 +11,7 @@ from gonogo.hosts.pacing import Pacer
 if TYPE_CHECKING:
     from gonogo.gate.budgets import RetryShare
     from gonogo.gate.clock import Clock
+    from gonogo.gate.latencies import Latencies
     from gonogo.gate.stores import Store
 
 RETRIES_MIN = 20
@@ -18,19 +19,20 @@ RETRIES_MIN = 20
 
 
 class Outbound:
-    """What all gates of a run and of the runs beneath it share: the share of retries, breakers' records, and paces.
+    """What all gates of a run and of the runs beneath it share: retries, breakers' records, latencies, and paces.
 
     Records are kept where `open_store` says, so that other processes find them; without one they end with the run.
     `clock` is theirs; None is the system's.
     """
 
-    __slots__ = ("_open_store", "_retries", "_store", "clock", "pacer", "trouble")
+    __slots__ = ("_latencies", "_open_store", "_retries", "_store", "clock", "pacer", "trouble")
 
     def __init__(self, open_store: Callable[[], Store] | None = None, clock: Clock | None = None) -> None:
         self._open_store = open_store
         self.clock = clock
         self.pacer = Pacer(time.monotonic)
         self.trouble: str | None = None
+        self._latencies: Latencies | None = None
         self._retries: RetryShare | None = None
         self._store: Store | None = None
 
@@ -41,6 +43,14 @@ class Outbound:
 
             self._retries = RetryShare(floor=RETRIES_MIN)
         return self._retries
+
+    def latencies(self) -> Latencies:
+        """What was seen of targets' latency, for policies whose order goes by it."""
+        if self._latencies is None:
+            from gonogo.gate.latencies import Latencies
+
+            self._latencies = Latencies()
+        return self._latencies
 
     def store(self) -> Store:
         """Where breakers' records are. A place that can't be made costs no call; `trouble` says so."""

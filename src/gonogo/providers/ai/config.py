@@ -35,6 +35,7 @@ Word = Annotated[str, Meta(min_length=1, max_length=200)]
 Money = Annotated[float, Meta(ge=0)]
 Warmth = Annotated[float, Meta(ge=0, le=2)]
 Many = Annotated[int, Meta(ge=1, le=10_000_000)]
+Weight = Annotated[float, Meta(ge=0)]
 DEADLINE_S = 600.0
 ROUNDS_MAX = 50
 TOOL_ROUNDS = 5
@@ -156,6 +157,9 @@ class Target(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: Annotated[Word | None, Meta(description="For rules and records.")] = None
     tier: Annotated[int, Meta(ge=0, description="Lower ones are asked first.")] = 0
+    weight: Annotated[
+        Weight | None, Meta(description="How often it is asked first, with reliability: {order: weighted}.")
+    ] = None
     window_tokens: Annotated[
         Many | None, Meta(description="Its context, for prompts too long elsewhere.")
     ] = None

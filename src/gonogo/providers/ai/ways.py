@@ -43,6 +43,7 @@ class Way(Struct, frozen=True):
     structured: SchemaMode
     mock: Mock | None
     tier: int = 0
+    weight: float | None = None
     window_tokens: int | None = None
     older: bool = False
 
@@ -92,6 +93,7 @@ def _way(config: Config, target: Target) -> Way:
         target.structured or config.structured or ("tool" if vendor == "mistral" else "native"),
         target.mock or config.mock,
         target.tier,
+        target.weight,
         target.window_tokens,
         (target.dialect or near.dialect) == "older",
     )
@@ -115,6 +117,7 @@ def _target(way: Way, price: Price | None) -> GateTarget:
         way.name,
         model=way.model,
         tier=way.tier,
+        weight=way.weight,
         window_tokens=way.window_tokens,
         input_usd_per_million=price.input if price else 0.0,
         output_usd_per_million=price.output if price else 0.0,
