@@ -83,6 +83,17 @@ def test_a_run_that_another_one_writes_is_locked() -> None:
     assert gonogo.resume(parked.run_id, runs=runs).verdict == "GO"
 
 
+def test_an_answer_for_a_step_within_another_is_never_given_to_the_outer_one() -> None:
+    """While the outer one waits for no run of its own, or not yet."""
+    options = app.Options(runs=MemoryRuns())
+    parked = app.start_run(
+        app.loads('version: "1.0"\nsteps:\n  a: {type: human-input, prompt: "?"}\n'), None, options
+    )
+    with pytest.raises(UsageError, match="a waits for no run of its own just now"):
+        app.answer_run(parked.run_id, "a.inner", "again", options=options)
+    assert app.resume_run(parked.run_id, options).verdict == "HOLD"
+
+
 def test_a_disk_that_fills_up_stops_the_run_where_it_was(tmp_path: Path) -> None:
     """The run stops with the journal's error, and can be resumed when there is room."""
     script = (

@@ -23,6 +23,14 @@ def test_an_answer_becomes_the_output_and_the_run_goes_on() -> None:
     assert (script.node("ask").output, script.verdict) == ({"text": "yes", "by": "ana"}, "GO")
 
 
+def test_a_step_that_waits_for_a_run_of_its_own_takes_no_answer() -> None:
+    """What is said of a call in there is no output of the step: that would pass over the call."""
+    script = Script(plan(step("flow"), step("b", "flow")), calls={"flow": Parks(child="r.flow")})
+    script.tell(AnswerGiven(step="flow", text="again", by="ana"))
+    assert [one.reason for one in script.decided(d.NotTaken, "flow")] == ["child"]
+    assert (script.verdict, script.outcome("flow"), script.started) == ("HOLD", None, ["flow"])
+
+
 def test_semantics_3_while_a_person_is_waited_for_the_run_is_hold_whatever_failed() -> None:
     """It becomes NO-GO when that settles."""
     script = Script(plan(step("ask"), step("bad")), calls={"ask": Parks(), "bad": LOGICAL})

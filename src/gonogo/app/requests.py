@@ -117,6 +117,11 @@ def _waiting_place(
     if node is None or node.complete or _end_of(state) is not None:
         raise _waits_for_nothing(state, step, scope)
     child = node.hold.details.get("child") if node.hold is not None else None
+    if inner and not isinstance(child, str):
+        raise UsageError(
+            f"{outer} waits for no run of its own just now, so nobody there can take an answer",
+            advice=f"'gonogo show {run_id}' shows what waits",
+        )
     if not isinstance(child, str) or child in seen:
         return run_id, outer, scope
     seen |= {run_id, child}

@@ -29,6 +29,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "not_listed": "its giver is not among the approvers",
         "counted": "its giver has answered already",
         "words": "it takes other words",
+        "child": "it waits for a run of its own, a step of which takes the answer",
     }
 )
 """Why an answer was not taken."""

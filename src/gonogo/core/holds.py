@@ -97,6 +97,8 @@ def take(turn: Turn, node: Node, hold: d.Held, event: AnswerGiven) -> None:
         else:
             turn.clear_timer(node)
             exhaustion.chosen(turn, node, event.text, event.by)
+    elif "child" in hold.details:
+        not_taken(turn, node, event, "child")
     elif SEALED in hold.details:
         settle_sealed(turn, node, event)
     elif hold.quorum is not None:
