@@ -117,6 +117,17 @@ def test_limits_of_runs_and_loops_count_anew() -> None:
     assert script.verdict == "GO"
 
 
+def test_what_runs_for_the_first_time_after_a_wish_has_its_limits_from_the_start() -> None:
+    """C.12 R6: items of a list that was made anew have never run."""
+    steps = [
+        step("list", for_each=True),
+        step("each", "list", fanout="map", max_runs=1, on_fail=block(goto="each")),
+    ]
+    script = Script(plan(*steps), calls={"list": [0], "each": LOGICAL}).tell(again("list"))
+    assert script.started == ["list", "each@list#1[0]", "list", "each@list#2[0]"]
+    assert script.node("each", "list#2[0]").reason == "max_runs"
+
+
 def test_what_fail_fast_kept_from_running_runs_with_it() -> None:
     """A verdict GO over steps that never ran would be none."""
     script = Script(plan(step("a"), step("b"), fail_fast=True, max_parallelism=1), calls={"a": fails_once})

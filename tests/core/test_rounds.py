@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.core.script import LOGICAL, TRANSIENT, Parks, Script, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, block, plan, step
 
 from gonogo.core import decisions as d
+from gonogo.core import events as e
 from gonogo.core.plan import Retry
 
 SLOWLY = Retry(1, delay_s=100.0, jitter=0.0)
@@ -199,3 +200,26 @@ def test_C_10_R8_what_on_init_runs_is_routed_in_its_name() -> None:
     script = Script(plan(step("a", on_init=["before"]), step("before", start="routed")))
     (routed,) = [one for one in script.decided(d.Routed) if one.target == "before"]
     assert (routed.trigger, routed.action) == ("on_init", "init")
+
+
+def test_semantics_7_a_list_within_one_that_goes_round_again_ends_after_its_running_items() -> None:
+    """Semantics 7: one that is running finishes, is recorded as superseded, and its fan-out ends with it."""
+    script = Script(
+        plan(
+            step("outer", for_each=True),
+            step("inner", "outer", fanout="map", for_each=True),
+            step("work", "inner", fanout="map"),
+            step("kick", "inner", on_success=block(when=[("again", "outer")])),
+        ),
+        calls={
+            "outer": [0],
+            "inner": [0, 1],
+            "work": lambda command: Never() if command.scope.startswith("outer#1") else "fine",
+        },
+        answers={"again": once(True, False)},
+    )
+    assert script.node("work", "outer#1[0]").outcome is None
+    (call,) = script.state.calls
+    script.tell(e.CallDone(call=call))
+    ended = [one.reason for one in script.decided(d.Ended, "work") if one.scope == "outer#1[0]"]
+    assert (ended, script.verdict) == (["superseded"], "GO")

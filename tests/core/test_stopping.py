@@ -184,3 +184,16 @@ def test_semantics_5_what_always_runs_has_its_on_init() -> None:
     script = Script(plan(step("w"), cleanup, step("token")), calls={"w": Parks(), "token": Never()})
     script.tell(CancelAsked(by="me"), CancelAsked(by="me"))
     assert (script.outcome("token"), script.node("tidy").reason) == ("cancelled", "cancelled")
+
+
+def test_semantics_5_the_block_of_a_step_that_always_runs_begins_though_the_run_stops() -> None:
+    """It is one of those that still run; what it sends the run to is not."""
+    steps = [
+        step("a"),
+        step("tidy", "a", if_="always()", always=True, on_fail=block(run=["tell"])),
+        step("tell", start="routed"),
+    ]
+    script = Script(plan(*steps), calls={"a": Never(), "tidy": LOGICAL})
+    script.tell(CancelAsked())
+    assert [one.trigger for one in script.decided(d.Routing, "tidy")] == ["on_fail"]
+    assert (script.node("tell").reason, script.outcome("tidy")) == ("cancelled", "failed")
