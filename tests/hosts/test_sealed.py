@@ -750,6 +750,19 @@ def test_no_report_of_a_run_shows_a_secret_or_a_tag(form: str) -> None:
     assert re.search(r"\[secret \S+ [0-9a-f]{32}\]", told) is None
 
 
+@pytest.mark.parametrize(
+    "how", [["--format", "table"], ["--format", "json"], ["--records"], ["--explain", "all"]]
+)
+def test_what_a_contract_read_is_told_without_a_tag(how: list[str]) -> None:
+    """In the failure of a guarantee that looked at a secret, and in the story of it."""
+    text = HEAD + "steps:" + LOGIN.replace("}", ", guarantee: \"output.token === 'x'\"}")
+    assert run(text).verdict == "NO-GO"
+    command = [sys.executable, "-m", "gonogo", "show", "r", *how]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert SHORT in told
+    assert re.search(r"\[secret \S+ [0-9a-f]{8}", told) is None
+
+
 @pytest.fixture
 def store(database: str, monkeypatch: pytest.MonkeyPatch) -> app.Options:
     """An empty database, and a key in the environment."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gonogo.core.commands import Ask
+from gonogo.core.secrecy import without_tags
 from gonogo.core.state import State
 from gonogo.core.values import names_for
 
@@ -46,6 +47,7 @@ def _walk(names: Mapping[str, Any], path: tuple[str | int, ...]) -> Any:
 
 def _small(value: Any) -> Any:
     if isinstance(value, str):
+        value = without_tags(value)  # evidence is for people
         return value if len(value) <= TEXT_MAX else f"{value[:TEXT_MAX]}… ({len(value)} characters)"
     if isinstance(value, Mapping):
         return f"{{{len(value)} keys}}" if len(value) else {}

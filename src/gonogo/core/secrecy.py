@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 
 __all__ = [
+    "HANDLE",
+    "HANDLE_BEGINNING",
     "SEAL_KEY",
     "SECRET_ENDINGS",
     "SECRET_HEADERS",
@@ -14,6 +16,7 @@ __all__ = [
     "may_have_form",
     "with_form",
     "with_form_masked",
+    "without_tags",
 ]
 
 SECRET_ENDINGS = (
@@ -26,6 +29,9 @@ STORE = "GONOGO_STORE"
 SEAL_KEY = "GONOGO_SEAL_KEY"
 """The key that secret outputs are encrypted with there."""
 
+HANDLE_BEGINNING = "[secret "
+HANDLE = r"\[secret ([\w.-]{1,160}) ([0-9a-f]{32})\]"
+"""What stands for a secret in state and records (gonogo.journal.handles): where it came from, and a tag."""
 _FORMS = (
     r"(?<=://)[^\s/:@\"'<>\\]{0,256}:[^\s/@\"'<>\\]{1,1024}(?=@)"
     r"|(?<=://)[^\s/:@\"'<>\\.]{20,1024}(?=@)"
@@ -64,3 +70,8 @@ def with_form_masked(text: str, mask: Callable[[re.Match[str]], str]) -> str:
 def with_form(text: str) -> list[str]:
     """Each part of a text that has the form of a secret."""
     return [found[0] for found in re.finditer(_FORMS, text, flags=re.DOTALL)] if may_have_form(text) else []
+
+
+def without_tags(text: str) -> str:
+    """A text in which handles say where a secret came from, and mean nothing any more."""
+    return re.sub(HANDLE, r"[secret \1]", text) if HANDLE_BEGINNING in text else text

@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
+from gonogo.core.secrecy import HANDLE as PATTERN
+from gonogo.core.secrecy import HANDLE_BEGINNING as BEGINNING
+
 __all__ = ["handle", "may_hold", "named", "replaced", "shortened"]
 
-BEGINNING = "[secret "
-PATTERN = r"\[secret ([\w.-]{1,160}) ([0-9a-f]{32})\]"
 NAME_MAX = 160
 _HANDLE = re.compile(PATTERN)
 _UNFIT = re.compile(r"[^\w.-]")

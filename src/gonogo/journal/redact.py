@@ -29,8 +29,7 @@ from urllib.parse import quote, quote_plus
 import msgspec
 from msgspec import Struct
 
-from gonogo.core.secrecy import SECRET_ENDINGS, STORE, is_secret_name, may_have_form, with_form_masked
-from gonogo.journal.handles import PATTERN as HANDLE
+from gonogo.core.secrecy import HANDLE, SECRET_ENDINGS, STORE, is_secret_name, may_have_form, with_form_masked
 
 __all__ = ["LENGTH_MIN", "MASK", "SECRET_ENDINGS", "STORE", "Redactor", "is_secret_name", "secrets_in"]
 
