@@ -229,6 +229,7 @@ class Provider(Struct, frozen=True):
     they go in and come out as they are, for a type that works only within the run. `needs_names`: False when
     `call.names` is never read, so that the host need not build it. `needs`:
     Python modules that gonogo doesn't bring, each with what installs it; where one is missing, files are refused.
+    `needs_for`: the same for a key of the config, where a step has it.
     """
 
     name: str
@@ -250,6 +251,7 @@ class Provider(Struct, frozen=True):
     local_only: bool = False
     handles: Literal["opened", "shown", "passed"] = "opened"
     needs: Mapping[str, str] = field(default_factory=dict)
+    needs_for: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     summary: str = ""
 
     def checked(self, config: Mapping[str, Any]) -> Any:

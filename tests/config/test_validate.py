@@ -80,6 +80,30 @@ def test_a_type_that_needs_what_is_not_installed_says_how_to_install_it(
     assert problem.suggestion == "pip install 'gonogo[mcp]'"
 
 
+SERVED = "provider: mock, mock: {answers: [x]}, prompt: hi, mcp_servers: {s: {command: x, tools: {t: {}}}}"
+
+
+@pytest.mark.parametrize("type_", ["type: ai, ", ""])
+def test_a_key_that_needs_what_is_not_installed_says_how_to_install_it(
+    refuse: Any, monkeypatch: pytest.MonkeyPatch, type_: str
+) -> None:
+    """At the key: without it the type needs nothing more."""
+    monkeypatch.setattr("gonogo.config.drafts.find_spec", lambda name: None)
+    problem = one(refuse(f"{HEAD}  a: {{{type_}{SERVED}}}\n"), "type.not_installed")
+    assert (
+        problem.message == "a step of type ai with mcp_servers needs the package 'mcp', which isn't installed"
+    )
+    assert (problem.path, problem.suggestion) == ("steps.a.mcp_servers", "pip install 'gonogo[mcp]'")
+
+
+def test_a_type_needs_nothing_for_a_key_that_a_step_has_not(
+    load_text: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most ai steps start no server."""
+    monkeypatch.setattr("gonogo.config.drafts.find_spec", lambda name: None)
+    assert load_text(f"{HEAD}  a: {{type: ai, {SERVED.partition(', mcp')[0]}}}\n")
+
+
 def test_a_step_without_a_type_gets_a_guess(refuse: Any) -> None:
     """A.4: the default type is ai."""
     assert one(refuse(f"{HEAD}  a: {{exec: ls}}\n"), "type.missing").suggestion == "add type: command"

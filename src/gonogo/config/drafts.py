@@ -91,6 +91,8 @@ def _read(entry: Entry, node: Mapping, providers: Providers, notes: Collector) -
     path = ("steps", entry.key)
     provider = _provider(node, path, providers, notes)
     engine, own = _split(node, path, provider, notes)
+    if provider is not None:
+        _check_installed(provider, own, path if node.entries.get("type") is None else (*path, "type"), notes)
     model = _own_model(provider, own, path, notes) if provider else None
     step = check(Step, engine, notes, path)
     if step is None:
@@ -121,9 +123,7 @@ def _provider(
         notes.add_key("error", "type.missing", message, path, f"{advice}add type: {guess}")
         return None
     try:
-        provider = providers.get(kind)
-        _check_installed(provider, (*path, "type") if given is not None else path, notes)
-        return provider
+        return providers.get(kind)
     except KeyError as unknown:
         near = getattr(unknown, "nearest", None)
         if given is None:
@@ -140,12 +140,20 @@ def _provider(
     return None
 
 
-def _check_installed(provider: Provider, path: tuple[str, ...], notes: Collector) -> None:
-    """What the type needs beside gonogo is there; nothing is imported."""
-    for module, installs in provider.needs.items():
-        if find_spec(module) is None:
-            message = f"a step of type {provider.name} needs the package '{module}', which isn't installed"
-            notes.error("type.not_installed", message, path, installs)
+def _check_installed(
+    provider: Provider, own: dict[str, Any], path: tuple[str, ...], notes: Collector
+) -> None:
+    """What the type, and those of its keys that the step has, need beside gonogo is there; nothing is imported."""
+    of_type = f"a step of type {provider.name}"
+    wanted = [(of_type, path, provider.needs)]
+    for key, needs in provider.needs_for.items():
+        if own.get(key):
+            wanted.append((f"{of_type} with {key}", ("steps", path[1], key), needs))
+    for what, place, needs in wanted:
+        for module, installs in needs.items():
+            if find_spec(module) is None:
+                message = f"{what} needs the package '{module}', which isn't installed"
+                notes.error("type.not_installed", message, place, installs)
 
 
 def _type_by_keys(node: Mapping) -> str | None:

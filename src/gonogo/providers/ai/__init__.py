@@ -36,5 +36,6 @@ PROVIDER = Provider(
     own_timeout=True,
     gated=True,
     handles="shown",
+    needs_for={"mcp_servers": {"mcp": "pip install 'gonogo[mcp]'"}},
     summary="asks a language model",
 )
