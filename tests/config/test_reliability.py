@@ -65,6 +65,20 @@ def test_what_is_wrong_with_a_policy_is_told_at_its_place(
     assert (code, place) in [(each.code, each.path) for each in refuse(text)]
 
 
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("{bounds: {deadline_s: soon}}", "expected a number, got text"),
+        ("{bounds: {attempts_max: two}}", "expected a whole number, got text"),
+        ("{targets: [{model: m}]}", "missing required field `name`"),
+    ],
+)
+def test_what_a_policy_should_hold_is_told_in_words(refuse: Any, policy: str, told: str) -> None:
+    """Not by the names of Python's types."""
+    [problem] = refuse(STEP % f"reliability: {policy}")
+    assert told in problem.message
+
+
 def test_rules_see_the_calls_names_and_those_of_the_step(load_text: Any) -> None:
     """`error_kind` is the call's, `inputs` the workflow's."""
     rule = "{when: \"error_kind == 'server-5xx' && inputs.patient\", then: retry}"

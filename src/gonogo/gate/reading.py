@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -31,6 +32,10 @@ LISTS: dict[str, type[Struct]] = {"targets": Target, "before": Rule, "after": Ru
 """The keys of a policy that hold lists, and what is in them."""
 OFF = frozenset({"breaker", "hedge"})
 """What may be switched off with `false` or null."""
+_WORDS = MappingProxyType(
+    {"float": "a number", "int": "a whole number", "str": "text", "bool": "true or false",
+     "object": "keys and values", "array": "a list", "null": "nothing"}
+)  # fmt: skip
 
 
 def policy_of(data: Mapping[str, Any]) -> Policy:
@@ -88,9 +93,15 @@ def _converted(place: str, value: Any, wanted: Any) -> Any:
     except msgspec.ValidationError as problem:
         told, _, where = str(problem).partition(" - at `$")
         path, choices = where.rstrip("`"), ""
+        if told.startswith("Expected `"):
+            told = re.sub("`([^`]+)`", _in_words, told)
         if told.startswith("Invalid enum value"):
             choices = f"; there are: {', '.join(_choices(wanted, path))}"
         raise _Wrong(place + path, f"{told[:1].lower()}{told[1:]}{choices}") from problem
+
+
+def _in_words(types: re.Match[str]) -> str:
+    return " or ".join(_WORDS.get(each, each) for each in types[1].split(" | "))
 
 
 def _choices(wanted: Any, path: str) -> list[str]:
