@@ -507,13 +507,12 @@ def test_a_command_that_fails_shows_nothing_of_a_whole_output_that_is_secret() -
     assert b"tok-en" not in written() + repr(result).encode()
 
 
-def test_a_command_doesnt_inherit_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It opens what other runs sealed."""
+def test_a_command_doesnt_inherit_what_opens_other_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of what they sealed, and the store with its password."""
     monkeypatch.setenv("GONOGO_SEAL_KEY", KEY)
-    assert (
-        run(HEAD + "steps: {a: {type: command, exec: 'env | grep -c GONOGO_SEAL_KEY; true'}}").output("a")
-        == 0
-    )
+    monkeypatch.setenv("GONOGO_STORE", "postgresql://gonogo:pw@db.example/runs")
+    counts = "steps: {a: {type: command, exec: 'env | grep -cE \"GONOGO_(SEAL_KEY|STORE)\"; true'}}"
+    assert run(HEAD + counts).output("a") == 0
 
 
 def test_a_secret_that_was_used_often_doesnt_keep_others_from_being_masked(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 __all__ = [
     "HANDLE",
     "HANDLE_BEGINNING",
+    "NOT_INHERITED",
     "SEAL_KEY",
     "SECRET_ENDINGS",
     "SECRET_HEADERS",
@@ -28,6 +29,8 @@ STORE = "GONOGO_STORE"
 """The URL of the Postgres that keeps the runs: it may hold a password."""
 SEAL_KEY = "GONOGO_SEAL_KEY"
 """The key that secret outputs are encrypted with there."""
+NOT_INHERITED = frozenset({STORE, SEAL_KEY})
+"""What a command gets only if its step's `env` says so: it opens other runs."""
 
 HANDLE_BEGINNING = "[secret "
 HANDLE = r"\[secret ([\w.-]{1,160}) ([0-9a-f]{32})\]"
