@@ -59,7 +59,8 @@ def test_a_list_tells_a_run_that_is_running_from_one_that_nobody_has(
 ) -> None:
     """The first is listed by its own step; then it is killed."""
     listing = f"{sys.executable} -m gonogo runs"
-    write(tmp_path, f"a: {{type: command, exec: '{listing} > seen; kill -9 $PPID'}}")
+    given = ", env: {GONOGO_STORE: '${{ env.GONOGO_STORE }}'}" if in_store else ""  # else no command gets it
+    write(tmp_path, f"a: {{type: command, exec: '{listing} > seen; kill -9 $PPID'{given}}}")
     env = {"GONOGO_STORE": database} if in_store else {}
     assert process("run", cwd=tmp_path, env=env).code == -signal.SIGKILL
     assert " running  " in (tmp_path / "seen").read_text()
