@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from gonogo.app.engines import carrier_of, hand_on, start_of
+from gonogo.app.carried import Carried, carried_in, gone_on_by_workers
+from gonogo.app.engines import hand_on
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking
 from gonogo.app.wiring import started_by, surroundings_of
@@ -86,11 +87,11 @@ def foresee(run_id: str, wish: Wish, options: Options | None = None) -> Foreseen
 
 
 def run_again_from(run_id: str, wish: Wish, options: Options | None = None) -> RunResult:
-    """Go on with a run for a wish here, whether or not the run was over.
+    """Go on with a run for a wish, whether or not the run was over: here, or by the workers of its engine.
 
     Raises:
         UsageError, ConfigError: as `foresee`, or steps would act again that nobody named.
-        RunLocked, JournalError, SandboxError, Bug: as `resume_run`.
+        RunLocked, JournalError, EngineError, SandboxError, Bug: as `resume_run`.
     """
     return blocking(lambda: run_again_from_async(run_id, wish, options))
 
@@ -101,6 +102,11 @@ async def run_again_from_async(run_id: str, wish: Wish, options: Options | None 
 
     options = options or Options()
     runs = runs_in(options)
+    carried = carried_in(runs, run_id)
+    if carried is not None:
+        return await gone_on_by_workers(
+            carried, options, lambda: hand_over_wish(run_id, wish, carried, options)
+        )
     journal = runs.reopen(run_id)
     try:
         event, around = _fitted(wish, journal, runs, options)
@@ -110,22 +116,18 @@ async def run_again_from_async(run_id: str, wish: Wish, options: Options | None 
     return await run_again(journal, around, signals=options.signals, wish=event)
 
 
-def hand_over_wish(run_id: str, wish: Wish, options: Options) -> bool:
-    """Have a worker of the run's engine go on with it for a wish; False when no engine carries it.
+def hand_over_wish(run_id: str, wish: Wish, carried: Carried, options: Options) -> None:
+    """Have a worker of the run's engine go on with it for a wish.
 
     Raises as `run_again_from`, and EngineError.
     """
     runs = runs_in(options)
-    carrier = carrier_of(start_of(runs, run_id))
-    if carrier is None:
-        return False
     journal = runs.reopen(run_id)
     try:
         journal.inbox.put(_fitted(wish, journal, runs, options)[0])
     finally:
         journal.close()
-    hand_on(run_id, carrier, options, reopens=True)
-    return True
+    hand_on(run_id, carried.carrier, options, reopens=True)
 
 
 def wish_left_for(journal: RunJournal) -> RerunAsked | None:

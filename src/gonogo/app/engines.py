@@ -112,7 +112,7 @@ def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = 
 
 
 async def follow(run_id: str, options: Options, known: int = -1) -> State:
-    """Tell the sinks of each record, until one behind record `known` leaves the run over or waiting.
+    """Tell the sinks of each record behind record `known`, until one leaves the run over or waiting.
 
     Raises JournalError, EngineError when the run is set aside.
     """
@@ -127,7 +127,7 @@ async def follow(run_id: str, options: Options, known: int = -1) -> State:
                 follower = Follower(record)
             else:
                 follower.follow([record])
-            for sink in options.sinks:
+            for sink in options.sinks if record.seq > known else ():
                 sink(record)
         if follower is not None and follower.seq > known and follower.state.finished is not None:
             return follower.state

@@ -6,7 +6,8 @@ import asyncio
 
 from msgspec.structs import replace
 
-from gonogo.app.engines import carrier_of, hand_on, has_started, start_of
+from gonogo.app.carried import carried_in, outermost_of
+from gonogo.app.engines import hand_on, has_started
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking, go_on_async
 from gonogo.app.taken import SHOWN, heard, told_of
@@ -90,14 +91,13 @@ async def _ask_of(
     def waits() -> bool:
         return any(one.request == request_id for one in inbox.take())
 
-    outermost = _outermost(runs, run_id)
-    carrier = carrier_of(start_of(runs, outermost))
-    if carrier is not None:
-        await asyncio.to_thread(hand_on, outermost, carrier, options)
+    carried = carried_in(runs, run_id)
+    if carried is not None:
+        await asyncio.to_thread(hand_on, carried.run_id, carried.carrier, options)
         return None, request_id
     try:
         chosen = replace(options, runs=runs)
-        return await go_on_async(outermost, chosen, waits, reopens=False), request_id
+        return await go_on_async(outermost_of(runs, run_id), chosen, waits, reopens=False), request_id
     except RunLocked:
         return None, request_id
 
@@ -175,15 +175,3 @@ def _waits_for_nothing(state: State, step: str, scope: str) -> UsageError:
     ]
     advice = f"these wait: {', '.join(places)}" if places else "nothing of this run waits"
     return UsageError(f"step {step!r} waits for nothing", advice=advice)
-
-
-def _outermost(runs: Runs, run_id: str) -> str:
-    """The run that has no parent: going on with it goes on with its children. A forged journal may name itself."""
-    seen = {run_id}
-    while True:
-        first = start_of(runs, run_id)
-        parent = first.parent.get("run_id") if first.parent else None
-        if not isinstance(parent, str) or parent in seen:
-            return run_id
-        seen.add(parent)
-        run_id = parent

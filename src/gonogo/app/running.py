@@ -57,11 +57,13 @@ async def start_run_async(
 
 
 def resume_run(run_id: str, options: Options | None = None) -> RunResult:
-    """Go on with a run after a crash, a cancel or a hold; one that is over stays as it is.
+    """Go on with a run after a crash, a cancel or a hold; one that is over stays as it is. Where an engine carries it
+    (or the run around it) its workers go on, and it is followed.
 
     Raises:
         RunLocked: another process runs it.
         JournalError: there is no such run, or its journal can't be trusted.
+        EngineError: its engine can't be reached, or the run was set aside.
         SandboxError, Bug: as `start_run`.
     """
     return blocking(lambda: resume_run_async(run_id, options))
@@ -69,7 +71,13 @@ def resume_run(run_id: str, options: Options | None = None) -> RunResult:
 
 async def resume_run_async(run_id: str, options: Options | None = None) -> RunResult:
     """As `resume_run`."""
-    result = await go_on_async(run_id, options or Options(), lambda: True, reopens=True)
+    from gonogo.app.carried import carried_in, gone_on_by_workers
+
+    options = options or Options()
+    carried = carried_in(runs_in(options), run_id)
+    if carried is not None:
+        return await gone_on_by_workers(carried, options)
+    result = await go_on_async(run_id, options, lambda: True, reopens=True)
     assert result is not None
     return result
 

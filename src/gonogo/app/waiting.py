@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from gonogo.app.engines import carrier_of, hand_on, start_of
+from gonogo.app.carried import carried_in, refuse_own
+from gonogo.app.engines import hand_on
 from gonogo.app.looking import list_runs, with_waits
 from gonogo.app.options import Options, Summary, runs_in
 from gonogo.app.running import blocking, resume_run_async
@@ -48,17 +49,21 @@ def _outermost(known: dict[str, Summary], one: Summary) -> str:
 
 
 def wake_run(run_id: str, options: Options | None = None) -> RunResult | None:
-    """Go on with one of them; None where an engine carries it, whose workers go on with it. Raises as `resume_run`."""
+    """Go on with one of them; None where an engine carries it, whose workers go on with it.
+
+    Raises as `resume_run`, and UsageError for variables that wouldn't reach those workers.
+    """
     return blocking(lambda: wake_run_async(run_id, options))
 
 
 async def wake_run_async(run_id: str, options: Options | None = None) -> RunResult | None:
     """As `wake_run`."""
     options = options or Options()
-    carrier = carrier_of(start_of(runs_in(options), run_id))
-    if carrier is None:
+    carried = carried_in(runs_in(options), run_id)
+    if carried is None:
         return await resume_run_async(run_id, options)
-    await asyncio.to_thread(hand_on, run_id, carrier, options)
+    refuse_own(carried, options.env)
+    await asyncio.to_thread(hand_on, carried.run_id, carried.carrier, options)
     return None
 
 

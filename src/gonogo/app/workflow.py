@@ -137,8 +137,12 @@ def resume(
     what ran and stays as it was. `by` is who asks, for the journal. Steps behind, which nobody named, and which have
     changed something outside, are refused unless they `may_act_again`.
 
+    A run that an engine carries goes on with the engine's workers, with their step types and nobody asked, and is
+    followed until it is over or waits; one beneath another goes on with that, whose result this is then.
+
     Raises:
         RunLocked: another process runs it.
+        EngineError: its engine can't be reached, or no worker goes on with it for a reason.
         UsageError: steps can't run again like this.
         ConfigError: the changed workflow is wrong, or doesn't fit what has run.
         JournalError: there is no such run, or its journal can't be trusted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gonogo.cli.session import Session
@@ -31,25 +32,39 @@ def followed(
     return print_report(session, runs_dir, run_id, notes)
 
 
-def carried_on(session: Session, runs_dir: Place, run_id: str, wish: Wish | None = None) -> int | None:
-    """Have the workers of its engine go on with a run, be it for a wish, and follow it; None when no engine carries it.
+def carried_on(
+    session: Session,
+    runs_dir: Place,
+    run_id: str,
+    wish: Wish | None,
+    env: Mapping[str, str],
+    message: str | None,
+) -> int | None:
+    """Have the workers of its engine go on with a run, or the one around it, be it for a wish, and follow it; None when
+    no engine carries it. `env` and `message`, which wouldn't reach them, are refused.
 
-    Raises EngineError, Interrupted, and for a wish as `run_again_from`.
+    Raises EngineError, UsageError, Interrupted, and for a wish as `run_again_from`.
     """
     from gonogo.app import Options
     from gonogo.app.again import hand_over_wish
-    from gonogo.app.engines import carrier_of, hand_on, has_started, start_of
+    from gonogo.app.carried import carried_in, known_of, refuse_own
+    from gonogo.app.engines import hand_on
     from gonogo.app.options import runs_in
+    from gonogo.cli.running import over_already
 
     place = Options(runs=runs_dir)
     runs = runs_in(place)
-    carrier = carrier_of(start_of(runs, run_id))
-    if carrier is None:
+    carried = carried_in(runs, run_id)
+    if carried is None:
         return None
-    known = sum(1 for _ in runs.records(run_id)) - 1 if has_started(runs, run_id) else -1
-    if wish is None:
-        hand_on(run_id, carrier, place, reopens=True)
+    refuse_own(carried, env, message)
+    outermost = carried.run_id
+    known = known_of(runs, outermost)
+    if wish is not None:
+        hand_over_wish(run_id, wish, carried, place)
+    elif outermost != run_id and (over := over_already(session, runs_dir, outermost, unless_cancelled=True)):
+        return int(over.exit_code)
     else:
-        hand_over_wish(run_id, wish, place)
-    session.output.say(f"run {run_id} is with {carrier.name}")
-    return followed(session, runs_dir, run_id, known=known)
+        hand_on(outermost, carried.carrier, place, reopens=True)
+    session.output.say(f"run {outermost} is with {carried.carrier.name}")
+    return followed(session, runs_dir, outermost, known=known)

@@ -81,7 +81,8 @@ def COMMAND(  # noqa: N802 - what the group looks for
     if over is not None:
         session.output.say(f"to run a step of it again: gonogo resume {run_id} --from STEP")
         return int(over.exit_code)
-    code = carried_on(session, runs_dir, run_id, wish if wish.asks_for_something else None)
+    asked = wish if wish.asks_for_something else None
+    code = carried_on(session, runs_dir, run_id, asked, env, given["message"])
     if code is not None:
         return code
     result = hosted(
