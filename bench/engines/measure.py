@@ -66,19 +66,35 @@ class Carriers:
         _pause(2.0)
         return worker
 
+    def end_first(self) -> None:
+        """The worker that came first leaves."""
+        self.here.workers[0].terminate()
+        self.here.workers[0].wait(60)
+
     def chain(self) -> Spread:
         """Seconds of a no-op step that stays with its run."""
         text = "steps:\n" + "".join(_step(number, "type: noop") for number in range(CHAIN))
         return Spread.of(self._span_s(self._ended(text)) / CHAIN for _ in range(3))
 
     def calls(self) -> Spread:
-        """Seconds from one end of a call on another worker to the next one's: offered, taken, performed, answered."""
-        text = "steps:\n" + "".join(_step(number, _AWAY) for number in range(CALLS))
+        """Seconds from one end of a call on another worker to the next one's: offered, through the queue, performed,
+        answered. The worker that has the run doesn't take them.
+        """
         found = []
         for _ in range(3):
-            times = self._times(self._ended(text))
-            found.append(median(later - before for before, later in pairwise(times[2:])))
+            run_id = self.here.submit(_calls())
+            while self.here.state(run_id) is None:
+                _pause(0.05)
+            other = self.begin("--label", "far")
+            self.here.ended(run_id)
+            found.append(self._pace_s(run_id))
+            other.terminate()
+            other.wait(60)
         return Spread.of(found)
+
+    def own_calls(self) -> Spread:
+        """The same where the worker that has the run takes them itself."""
+        return Spread.of(self._pace_s(self._ended(_calls())) for _ in range(3))
 
     def lists(self) -> tuple[Spread, Spread]:
         """Seconds of an item of a list, by the clock and of all processes' CPU, the store's included."""
@@ -128,6 +144,9 @@ class Carriers:
         if self.here.runs.summaries([run_id])[0].status != "GO":
             raise BenchError(f"the run {run_id} failed: {' '.join(self.here.said[-3:])}")
         return run_id
+
+    def _pace_s(self, run_id: str) -> float:
+        return median(later - before for before, later in pairwise(self._times(run_id)[4:]))
 
     def _times(self, run_id: str) -> list[float]:
         return [record.at for record in self.here.runs.records_after(run_id, -1)]
@@ -222,6 +241,10 @@ def _said(process: subprocess.Popen[str]) -> str:
     if process.returncode:
         raise BenchError(f"{' '.join(map(str, process.args[1:]))} ended with {process.returncode}")  # type: ignore[index]
     return said
+
+
+def _calls() -> str:
+    return "steps:\n" + "".join(_step(number, _AWAY) for number in range(CALLS))
 
 
 def _step(number: int, body: str) -> str:

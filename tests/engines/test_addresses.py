@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import psycopg
 import pytest
 from tests.engines.world import World
+from tests.servers.postgres import Server
 
 from gonogo import app
 from gonogo.app import engines
@@ -16,6 +17,7 @@ from gonogo.engines.base import Errand
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.worker import DbosWorker
+from gonogo.engines.urls import named
 from gonogo.errors import EngineError, JournalError
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import channel_of
@@ -94,21 +96,37 @@ def test_what_a_driver_repeats_of_an_address_shows_no_part_of_a_password(url: st
 
 
 @pytest.mark.slow
-def test_calls_that_are_near_ring_for_nobody_else(on_dbos: World) -> None:
-    """The worker that has their run looks at once; to wake all the others for a few calls costs more than these."""
+def test_calls_that_their_own_worker_begins_are_in_no_queue(on_dbos: World) -> None:
+    """To wake all the others for a few calls costs more than these."""
     on_dbos.worker()
-    rung: list[tuple[str, int]] = []
+    began: list[tuple[str, list[int]]] = []
 
-    def near(queue: str, calls: int) -> Callable[[], None] | None:
-        return (lambda: rung.append((queue, calls))) if calls < 3 else None
+    def begin(run_id: str, calls: Sequence[int], label: str) -> bool:
+        began.append((label, list(calls)))
+        return len(calls) < 3
 
-    engine = DbosEngine(Address(on_dbos.store), near)
+    engine = DbosEngine(Address(on_dbos.store), begin)
+    assert engine.begin(
+        [Errand("r", 1), Errand("r", 2), *(Errand("r", call, "far") for call in (3, 4, 5))]
+    ) == [Errand("r", call, "far") for call in (3, 4, 5)]
+    assert began == [("", [1, 2]), ("far", [3, 4, 5])]
+    engine.close()
+
+
+@pytest.mark.slow
+def test_work_is_handed_over_though_every_connection_was_lost_meanwhile(
+    on_dbos: World, postgres: Server
+) -> None:
+    """That shows at the next use only."""
+    on_dbos.worker()
+    engine = DbosEngine(named(Address(on_dbos.store), "lost"))
     channel = channel_of(names.CALLS)
     with psycopg.connect(on_dbos.store, autocommit=True) as listening:
         listening.execute(f'listen "{channel}"')
-        engine.perform([Errand("r", call) for call in range(2)])
-        engine.perform([Errand("r", call) for call in range(3)])
-        listening.execute("select pg_notify(%s, 'that is all')", [channel])
-        heard = [each.payload for each in listening.notifies(timeout=30, stop_after=2)]
+        engine.perform([Errand("r", 1)])
+        postgres.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'lost'"
+        )
+        engine.perform([Errand("r", 2)])
+        assert len(list(listening.notifies(timeout=30, stop_after=2))) == 2
     engine.close()
-    assert (rung, heard) == ([(names.CALLS, 2)], [names.CALLS, "that is all"])

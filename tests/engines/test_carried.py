@@ -101,6 +101,24 @@ def test_a_worker_that_is_told_to_end_leaves_its_runs_to_others(here: World) -> 
     assert len(here.lines("done")) == 1
 
 
+@pytest.mark.parametrize("drain_s", [1, 60], ids=["out of patience", "killed"])
+def test_a_call_that_its_run_has_left_behind_is_another_workers_when_its_own_ends(
+    here: World, drain_s: int
+) -> None:
+    """Told to end, a worker lets its runs go at once and its calls later."""
+    first = here.worker("--label", "here", "--drain", f"{drain_s}s")
+    run_id = here.submit(SLOW)
+    here.wait(lambda: len(here.lines("began")) == 1, "the call")
+    second = here.worker("--label", "here")
+    first.send_signal(signal.SIGTERM)
+    here.wait(lambda: here.host(run_id) == second.pid, "the run's next host")
+    if drain_s > 1:
+        first.kill()
+    here.wait(lambda: len(here.lines("began")) == 2, "the second try")
+    (here.folder / "go").touch()
+    assert verdict(here.ended(run_id)) == "GO"
+
+
 def test_a_label_picks_the_worker(here: World) -> None:
     """Without one that has it the call waits, and any other step goes on."""
     here.worker()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from tests.servers.postgres import Server
 
 from gonogo import app
@@ -67,7 +68,13 @@ class World:
     def worker(self, *arguments: str, clock_s: float = 0.0) -> subprocess.Popen[str]:
         """One more; returns once it takes work."""
         process = self.starting(*arguments, clock_s=clock_s)
-        self.wait(lambda: any(f"[{process.pid}] worker" in line for line in self.said), "a worker")
+
+        def is_up() -> bool:
+            if process.poll() is not None:
+                raise AssertionError("a worker ended at once:\n" + "\n".join(self.said[-5:]))
+            return any(f"[{process.pid}] worker" in line for line in self.said)
+
+        self.wait(is_up, "a worker")
         return process
 
     def starting(self, *arguments: str, clock_s: float = 0.0) -> subprocess.Popen[str]:
@@ -129,6 +136,14 @@ class World:
     def submit(self, text: str, **given: Any) -> str:
         """Have a workflow run; its id."""
         return submit_run(app.loads(HEAD + text).plan, Start(**given), self.options, self.carrier)
+
+    def host(self, run_id: str) -> int | None:
+        """The process that has the run now."""
+        with psycopg.connect(self.store) as connection:
+            found = connection.execute(
+                "select owner_pid from gonogo_runs where run_id = %s", [run_id]
+            ).fetchone()
+        return found[0] if found else None
 
     def state(self, run_id: str) -> State | None:
         """How the run stands; None before it has begun."""

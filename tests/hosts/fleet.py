@@ -39,6 +39,9 @@ class Fleet:
     def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
         self._loop.call_soon_threadsafe(self._begin, run_id, reopens)
 
+    def begin(self, errands: Sequence[Errand]) -> Sequence[Errand]:
+        return errands
+
     def perform(self, errands: Sequence[Errand]) -> None:
         self._loop.call_soon_threadsafe(self._hand_out, tuple(errands))
 

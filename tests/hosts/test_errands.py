@@ -78,6 +78,19 @@ def test_a_mutating_call_of_a_lost_worker_is_in_doubt_and_the_others_are_perform
     with_calls(story, "mutates")
 
 
+def test_calls_of_a_lost_worker_are_handed_over_once_more() -> None:
+    """Whatever told of them before may have been lost with it."""
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        assert made.runs.pool.claim_free(run_id, calls, "dead")
+        made.labels["b"] = ("nobody",)
+        await made.workers["a"].lost("dead")
+        await made.end(run_id)
+        assert sorted(touch.touched) == ["1", "2", "3"]
+
+    with_calls(story)
+
+
 def test_a_mutating_call_that_is_offered_again_after_its_end_is_not_performed_again() -> None:
     """By a host that stood still between writing and offering it, while another one had the run and ended the call."""
 

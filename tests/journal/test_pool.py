@@ -164,10 +164,19 @@ def test_calls_of_a_lost_worker_are_claimed_by_others_who_know_of_it(pool: Pool,
     pool.claim_free("r", [1, 3], "dead")
     pool.claim_free("r", [2], "alive")
     pool.leave("r", 3, done(3))
-    pool.lose("dead")
+    assert pool.lose("dead") == [("r", 1, "")]
     claims = other.claim_free("r", [1, 2, 3], "w2")
     assert [(claim.ticket.command.call, claim.before) for claim in claims] == [(1, 1)]
     assert not pool.leave("r", 1, done(), before=0)
+
+
+def test_what_a_lost_worker_had_is_told_until_somebody_claims_it(pool: Pool, other: Pool) -> None:
+    """Whoever frees it may die before it has told others."""
+    pool.offer([ticket(1), ticket(2), ticket(3)])
+    pool.claim_free("r", [1, 2], "dead")
+    assert pool.lose("dead") == other.lose("dead") == [("r", 1, ""), ("r", 2, "")]
+    other.claim_free("r", [2], "w2")
+    assert pool.lose("dead") == [("r", 1, "")]
 
 
 def test_what_comes_of_several_calls_is_left_together(pool: Pool, other: Pool) -> None:

@@ -87,8 +87,10 @@ class Worker:
         await self._errands.perform_free(run_id, calls, ended, tries=TAKEOVERS_MAX + 1)
 
     async def lost(self, worker: str) -> None:
-        """Let others have what a dead worker had."""
-        self._runs.pool.lose(worker)
+        """Let others have what a dead worker had. Nothing else need tell them of it: it is handed over once more."""
+        errands = [Errand(*free) for free in self._runs.pool.lose(worker)]
+        if errands:
+            await asyncio.to_thread(self._engine.perform, errands)
 
     def listen(self, name: str, then: Callable[[], None]) -> Callable[[], None]:
         """Hear what is rung for in the store."""
@@ -197,8 +199,10 @@ class Dispatch:
 
     def put(self, tickets: Sequence[Ticket]) -> None:
         """Have these performed; returns at once."""
-        self._waiting += [Errand(each.run_id, each.command.call, each.label) for each in tickets]
-        self._some.set()
+        errands = [Errand(each.run_id, each.command.call, each.label) for each in tickets]
+        self._waiting += self._engine.begin(errands)
+        if self._waiting:
+            self._some.set()
 
     async def close(self) -> None:
         """What wasn't handed over is offered again by whoever takes its run over."""

@@ -67,7 +67,9 @@ class Work(Protocol):
         ...
 
     async def lost(self, worker: str) -> None:
-        """This worker is gone for good: the calls it had are for whoever is given them next."""
+        """This worker is gone for good: the calls it had are handed over once more, to whoever takes them. Asked again
+        when it fails (EngineError, JournalError), nothing is missed.
+        """
         ...
 
     def listen(self, name: str, then: Callable[[], None]) -> Callable[[], None]:
@@ -105,6 +107,12 @@ class Engine(Protocol):
 
     def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
         """Have somebody go on with a run, not before `delay_s`. Asked again, the earlier time holds."""
+        ...
+
+    def begin(self, errands: Sequence[Errand]) -> Sequence[Errand]:
+        """Calls of runs that are here: begin at once with what this process's own worker has room for. The others, to
+        be handed over. On the worker's event loop; never blocks.
+        """
         ...
 
     def perform(self, errands: Sequence[Errand]) -> None:

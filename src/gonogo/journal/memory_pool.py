@@ -133,12 +133,17 @@ class MemoryPool(Pool):
             found = (self.claim(run_id, call, worker, again=False) for call in sorted(calls))
             return [claim for claim in found if claim is not None]
 
-    def lose(self, worker: str) -> None:
-        """Let others claim what this worker has."""
+    def lose(self, worker: str) -> list[tuple[str, int, str]]:
+        """Let others claim what this worker has; all that is free like this."""
         with self._guard:
             for entry in self._entries.values():
                 if entry.worker == worker and not entry.ended:
                     entry.worker = ""
+            return sorted(
+                (run_id, call, entry.ticket.label)
+                for (run_id, call), entry in self._entries.items()
+                if entry.claims and not entry.worker and not entry.ended
+            )
 
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None

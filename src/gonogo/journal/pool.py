@@ -91,8 +91,11 @@ class Pool(Protocol):
         """Perform those of these calls that no worker has, by number: nobody claimed them, or who did was lost."""
         ...
 
-    def lose(self, worker: str) -> None:
-        """This worker is gone for good: whatever it claimed and didn't end is for who claims it next."""
+    def lose(self, worker: str) -> list[tuple[str, int, str]]:
+        """This worker is gone for good: whatever it claimed and didn't end is for who claims it next.
+
+        Run, call and label of all that a lost worker had and nobody has claimed since, in order.
+        """
         ...
 
     def leave(

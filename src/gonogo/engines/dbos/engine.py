@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from dbos import DBOSClient, EnqueueOptions
 from dbos._serialization import DBOSPortableJSON
+from sqlalchemy.exc import DBAPIError
 
 from gonogo.engines.base import Errand, together
 from gonogo.engines.dbos import names
@@ -21,23 +21,23 @@ from gonogo.journal.postgres.bell import channel_of
 
 GROUP_MAX = 50
 """Calls in one workflow."""
-Near = Callable[[str, int], Callable[[], None] | None]
-"""How this process is rung for, where so many calls in a queue are enough of its own business; None: all are."""
+Begin = Callable[[str, Sequence[int], str], bool]
+"""Begins here with calls of a run and one label; whether it does."""
 _RING = sa.text("select pg_notify(:channel, :name)")
 
 
 class DbosEngine:
     """The queues of one database."""
 
-    def __init__(self, address: Address, near: Near = lambda queue, calls: None) -> None:
+    def __init__(self, address: Address, begin: Begin = lambda run_id, calls, label: False) -> None:
         """Raises EngineError when the database can't be reached."""
         self.together = GROUP_MAX
         """Most calls in one workflow. One, where the queue has limits, which count workflows."""
         self._address = address
-        self._near = near
+        self._begin = begin
         with self._told("reached"):
             self._pool = sa.create_engine(
-                sqlalchemy_url(address), pool_size=4, max_overflow=0, pool_pre_ping=True
+                sqlalchemy_url(address), pool_size=4, max_overflow=0, pool_pre_ping=False
             )
             self._pool.connect().close()  # before the library does, which prints what is wrong
             self._client = DBOSClient(
@@ -62,29 +62,55 @@ class DbosEngine:
         options = _options(names.SEGMENT, names.SEGMENTS, names.segment_id(run_id))
         if delay_s > 0:
             options["delay_seconds"] = delay_s
-        with self._told("asked"), self._pool.begin() as transaction:
+
+        def work(transaction: sa.Connection) -> None:
             self._client.enqueue_in_transaction(transaction, options, run_id, reopens)
             if delay_s <= 0:
                 _ring(transaction, names.SEGMENTS)
 
+        self._do(work)
+
+    def begin(self, errands: Sequence[Errand]) -> Sequence[Errand]:
+        """Few calls stay with the worker that has their run. They need no workflow: they are lost with their run's host
+        only, and whoever finds a worker dead hands over all that it had.
+        """
+        return [
+            Errand(run_id, call, label)
+            for (run_id, label), calls in together(errands, len(errands))
+            if not self._begin(run_id, calls, label)
+            for call in calls
+        ]
+
     def perform(self, errands: Sequence[Errand]) -> None:
         """Put calls into the queues of their labels, those of one run together."""
-        queues = Counter(names.queue_of(errand.label) for errand in errands)
-        near = {queue: self._near(queue, calls) for queue, calls in queues.items()}
-        with self._told("asked"), self._pool.begin() as transaction:
+
+        def work(transaction: sa.Connection) -> None:
             for (run_id, label), calls in together(errands, self.together):
                 options = _options(names.CALLS_OF, names.queue_of(label), names.group_id(run_id))
                 self._client.enqueue_in_transaction(transaction, options, run_id, calls, label)
-            for queue in (queue for queue, ring in near.items() if ring is None):
-                _ring(transaction, queue)
-        for ring in near.values():
-            if ring is not None:
-                ring()
+            for label in sorted({errand.label for errand in errands}):
+                _ring(transaction, names.queue_of(label))
+
+        self._do(work)
 
     def close(self) -> None:
         """Let go of the connections."""
         self._client.destroy()
         self._pool.dispose()
+
+    def _do(self, work: Callable[[sa.Connection], None]) -> None:
+        """In one transaction. That a connection was lost since its last use shows at the next: then once more, on
+        another. A workflow that is put there twice for that finds nothing left to do.
+        """
+        with self._told("asked"):
+            try:
+                with self._pool.begin() as transaction:
+                    work(transaction)
+            except DBAPIError as problem:
+                if not problem.connection_invalidated:
+                    raise
+                with self._pool.begin() as transaction:
+                    work(transaction)
 
     def _told(self, what: str) -> AbstractContextManager[None]:
         problem = f"the queues in {self._address} can't be {what}"

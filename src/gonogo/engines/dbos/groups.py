@@ -19,6 +19,8 @@ LINGER_S = 0.05
 """So long a call waits here for a place that another worker may have free. Short calls have made room by then."""
 SHARE_MIN = 4
 """To hand on fewer calls costs more than it gains."""
+NEAR = 0.25
+"""A worker with no larger part of its places taken begins with the calls of its own runs without telling others."""
 
 log = logging.getLogger("gonogo.worker")
 
@@ -36,6 +38,10 @@ class Places:
     def busy(self) -> float:
         """The part of them that is taken."""
         return 1.0 - self._free / self._all
+
+    def is_free_for(self, calls: int) -> bool:
+        """Whether so many may begin, and there is little else to do."""
+        return self.busy <= NEAR and calls <= self._free
 
     def take(self, most: int) -> int:
         """As many as there are."""
@@ -78,6 +84,22 @@ class Groups:
         self._places = places
         self._workers = workers
         self._singly = singly
+        self._own: set[asyncio.Task[None]] = set()
+
+    def begin(self, run_id: str, calls: Sequence[int], label: str) -> bool:
+        """Perform a few calls of a run that is here, as long as there is little else to do; whether that is so."""
+        if self._singly or len(calls) > SHARE_MIN or not self._places.is_free_for(len(calls)):
+            return False
+        self._places.take(len(calls))
+        own = asyncio.get_running_loop().create_task(self._performed_here(run_id, calls, label))
+        self._own.add(own)
+        own.add_done_callback(self._own.discard)
+        return True
+
+    async def over(self, within_s: float) -> None:
+        """Until what was begun here is over."""
+        if self._own:
+            await asyncio.wait(self._own, timeout=within_s)
 
     async def perform(self, run_id: str, calls: Sequence[int], label: str) -> None:
         """Until each call has ended, is another worker's, or is in the queue again."""
@@ -94,6 +116,13 @@ class Groups:
         for done in await asyncio.gather(*begun, return_exceptions=True):
             if isinstance(done, BaseException):
                 raise done
+
+    async def _performed_here(self, run_id: str, calls: Sequence[int], label: str) -> None:
+        try:
+            await self._begun(run_id, calls)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, others may have more luck (law 2)
+            log.warning("%d calls of run %s are left to others: %s", len(calls), run_id, problem)
+            await self._left_over(run_id, calls, label)
 
     async def _begun(self, run_id: str, calls: Sequence[int]) -> None:
         """Each place is free again when its call has ended, and all of them are whatever happens."""

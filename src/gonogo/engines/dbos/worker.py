@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from dbos import DBOS, DBOSClient
@@ -18,7 +18,7 @@ from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.engine import DbosEngine
-from gonogo.engines.dbos.groups import SHARE_MIN, Groups, Places
+from gonogo.engines.dbos.groups import Groups, Places
 from gonogo.engines.dbos.takeover import Lease, Told, Watch, end_at_once, hand_back
 from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import named, sqlalchemy_url
@@ -35,8 +35,6 @@ AFTER_S = 0.02
 _ADVICE = "check the store's address; its user must be allowed to create schemas and tables there"
 BUSY_S = 0.03
 """So long after an idle one a worker without a free place would look for calls; with some, in proportion."""
-NEAR = 0.25
-"""A worker with no larger part of its places taken takes the calls of its own runs without telling others."""
 TOLD_S = 3.0
 """Longest for what the thread that takes over waits for; it has a lease to renew."""
 HANGS_S = 20.0
@@ -59,8 +57,9 @@ class DbosWorker:
         with told(f"the database {address} can't be used by a worker", address, _ADVICE):
             self._lease = Lease(self.address, self.worker)
             self._lease.acquire()
-        self._doors: dict[str, Door] = {}
-        self._places: Places | None = None
+        self._queues: frozenset[str] = frozenset()
+        """Of the calls that this worker takes; none before and after it does."""
+        self._groups: Groups | None = None
         self._engine: DbosEngine | None = None
         self._ticked_s = time.monotonic()
         self._dbos = DBOS(config=_config(self.address, self.worker))
@@ -69,25 +68,23 @@ class DbosWorker:
     def engine(self) -> DbosEngine:
         """Hands over work. Raises EngineError when the database can't be reached."""
         if self._engine is None:
-            self._engine = DbosEngine(self.address, self._near)
+            self._engine = DbosEngine(self.address, self._begin)
         return self._engine
 
-    def _near(self, queue: str, calls: int) -> Callable[[], None] | None:
-        """A few calls stay with the worker that has their run, as long as it has little else to do."""
-        door = self._doors.get(queue)
-        is_idle = self._places is not None and self._places.busy <= NEAR
-        return door.ring if door is not None and is_idle and calls <= SHARE_MIN else None
+    def _begin(self, run_id: str, calls: Sequence[int], label: str) -> bool:
+        if self._groups is None or names.queue_of(label) not in self._queues:
+            return False
+        return self._groups.begin(run_id, calls, label)
 
     async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         """Take work until told to stop; see `EngineWorker`."""
         loop = asyncio.get_running_loop()
         queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
-        doors = self._doors = {queue: Door() for queue in (names.SEGMENTS, *queues)}
+        doors = {queue: Door() for queue in (names.SEGMENTS, *queues)}
         watch = Watch(self._lease, _Told(work, loop), self._is_alive)
-        places = self._places = Places(
-            _places(limits), [door for queue, door in doors.items() if queue != names.SEGMENTS]
-        )
-        _define(work, loop, limits, self._groups(work, limits, places), doors)
+        places = Places(_places(limits), [doors[queue] for queue in queues])
+        groups = self._groups = self._grouping(work, limits, places)
+        _define(work, loop, limits, groups, doors)
         DBOS.listen_queues(list(doors))
         ticking = loop.create_task(self._tick())
         watch.start(self._fenced)
@@ -102,10 +99,15 @@ class DbosWorker:
         )
         watch.take_over_by(client)
         try:
+            self._queues = frozenset(queues)
             ready()
             await stopping.wait()
+            self._queues = frozenset()
             patience_s = max(1, round(limits.drain_s))
-            await asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=patience_s)
+            await asyncio.gather(
+                asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=patience_s),
+                groups.over(patience_s),
+            )
             await work.leave()
             await work.lost(self.worker)
             await asyncio.to_thread(hand_back, client, self._lease)
@@ -117,7 +119,7 @@ class DbosWorker:
             client.destroy()
         self._lease.release()
 
-    def _groups(self, work: Work, limits: Limits, places: Places) -> Groups:
+    def _grouping(self, work: Work, limits: Limits, places: Places) -> Groups:
         singly = limits.calls_everywhere is not None or limits.rate is not None
         if singly:
             self.engine.together = 1

@@ -65,6 +65,10 @@ class TemporalEngine:
         except WorkflowAlreadyStartedError:
             return  # it runs, and waits itself where it has to
 
+    def begin(self, errands: Sequence[Errand]) -> Sequence[Errand]:
+        """Nothing: only a workflow tells Temporal that a call was lost with its worker."""
+        return errands
+
     def perform(self, errands: Sequence[Errand]) -> None:
         """Start a workflow for each call that has none. See `Engine`."""
         self._done(self._all_started(errands))

@@ -50,7 +50,15 @@ _CLAIM = """
 """
 _CLAIM_ONE = _CLAIM.format(mode="")
 _CLAIM_FREE = _CLAIM.format(mode=" skip locked")
-_LOSE = "update gonogo_tickets set worker = null where worker = %s and not ended"
+_LOSE = """
+    with freed as (
+        update gonogo_tickets set worker = null where worker = %(worker)s and not ended
+        returning run_id, call, label
+    )
+    select run_id, call, label from freed union
+    select run_id, call, label from gonogo_tickets where worker is null and claims > 0 and not ended
+    order by run_id, call
+"""
 _LEAVE = """
     with given as (
         select * from unnest(%(calls)s::bigint[], %(events)b::bytea[], %(claims)s::int[])
@@ -129,9 +137,12 @@ class PostgresPool(Pool):
         """Perform those that nobody has. Raises JournalError."""
         return self._claimed(_CLAIM_FREE, run_id, list(calls), worker, again=False)
 
-    def lose(self, worker: str) -> None:
-        """Let others claim what this worker has. Raises JournalError."""
-        self._link.do("give calls of a worker free", lambda connection: connection.execute(_LOSE, [worker]))
+    def lose(self, worker: str) -> list[tuple[str, int, str]]:
+        """Let others claim what this worker has; all that is free like this. Raises JournalError."""
+        return self._link.do(
+            "give calls of a worker free",
+            lambda connection: connection.execute(_LOSE, {"worker": worker}).fetchall(),
+        )
 
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
