@@ -1,4 +1,5 @@
-"""A real Postgres on the loopback, from a wheel: started, stopped, killed and frozen by the process's own id.
+"""A real Postgres on the loopback, from a wheel or as Debian installs it: started, stopped, killed and frozen by the
+process's own id.
 
 Postgres refuses to run as root, so root starts it as `nobody`; and because that user may not reach into the virtualenv,
 it runs a copy of the wheel's programs.
@@ -46,11 +47,12 @@ _INSTALLED = "pginstall18"
 class Server:
     """One server with one cluster. `port` stays the same over restarts."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path | None = None) -> None:
+        """`programs`: another Postgres' than the wheel's."""
         self.folder = folder
         self.port = _free_port()
         self.password = f"pw-{secrets.token_hex(8)}"
-        self._programs = _programs(folder)
+        self._programs = programs or _programs(folder)
         self._data = folder / "data"
         self._databases = 0
         self._make()
@@ -130,13 +132,19 @@ class Server:
         return path
 
 
+def installed() -> Path | None:
+    """The programs of the newest Postgres that Debian's packages have put here."""
+    found = Path("/usr/lib/postgresql").glob("*/bin/postgres")
+    return max((path.parent for path in found), key=lambda path: int(path.parent.name), default=None)
+
+
 @contextmanager
-def running() -> Iterator[Server]:
+def running(programs: Path | None = None) -> Iterator[Server]:
     """A server that is gone afterwards, with all it kept."""
     with tempfile.TemporaryDirectory(prefix="pg-") as name:
         folder = Path(name)
         _give(folder)
-        server = Server(folder)
+        server = Server(folder, programs)
         try:
             yield server
         finally:
