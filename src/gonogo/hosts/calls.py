@@ -103,6 +103,7 @@ class Calls:
         self._fail = fail
         self._flights: dict[int, Flight] = {}
         self._keys = Keys(state)
+        self._held: Callable[[], Awaitable[None]] | None = None
         self._loop = asyncio.get_running_loop()
 
     def __len__(self) -> int:
@@ -111,6 +112,10 @@ class Calls:
     def is_under_way(self, call: int) -> bool:
         """Whether the event that ends this call is still to come."""
         return call in self._flights
+
+    def hold(self, until: Callable[[], Awaitable[None]]) -> None:
+        """Let no call begin that hasn't yet, until this returns."""
+        self._held = until
 
     def start(self, command: StartCall) -> None:
         """Begin a call; its event will be posted, whatever happens."""
@@ -205,6 +210,8 @@ class Calls:
     async def _fly(self, flight: Flight, card: Card) -> None:
         flight.begun = True
         try:
+            if self._held is not None:
+                await self._held()
             prepared = self._preparation.prepare(card, flight.step, flight.command)
             if prepared.key is not None and await self._is_replayed(flight, prepared, prepared.key):
                 return

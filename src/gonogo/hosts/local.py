@@ -24,7 +24,7 @@ from gonogo.hosts.base import RunResult, Surroundings
 from gonogo.hosts.children import Children
 from gonogo.hosts.clock import RunClock, clock_after
 from gonogo.hosts.literals import without_literals
-from gonogo.hosts.loop import RunLoop
+from gonogo.hosts.loop import RunLoop, is_interrupted
 from gonogo.hosts.warden import watched
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import RunJournal
@@ -142,7 +142,7 @@ def result_of(
         state=state,
         because=() if verdict == "HOLD" else because,
         waiting=because if verdict == "HOLD" else (),
-        interrupted=state.interrupted and state.stopping in ("cancelled", "cancelled_hard"),
+        interrupted=is_interrupted(state),
         outputs=given,
         fault=fault or outputs.worst_fault(state),
         notes=notes,

@@ -5,7 +5,8 @@
 Events that come at the same moment are one turn, and so are those that steps which never wait bring at once. A turn's
 records are written before anything else gets the processor, so a task that was made for a call begins after them; and
 before the commands where a mutating call, a request or the end of the run depends on them: those are durable then.
-Where the run is and what a call means is not known here.
+While nothing can be written there is no turn, and no call begins; what is under way goes on. Where the run is and what
+a call means is not known here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gonogo.core.commands import (
@@ -38,13 +38,13 @@ from gonogo.core.machine import advance
 from gonogo.core.state import State
 from gonogo.errors import Bug, GonogoError, Interrupted
 from gonogo.hosts.attempts import Attempts
-from gonogo.hosts.base import LogLine, Sink, Surroundings
+from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import RunChild
+from gonogo.hosts.pen import Pen
 from gonogo.hosts.requests import REQUESTS, Requests, is_from_inbox
 from gonogo.hosts.vault import vault_of
 from gonogo.hosts.workplace import Workplace
-from gonogo.journal.records import Record
 from gonogo.journal.store import RunJournal
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ class RunLoop:
         )
         self.evaluations = self.workplace.evaluations
         self._calls = self.workplace.calls
+        self._pen = Pen(journal, around, then=self._turn, fail=self.fail)
+        self._kept: list[Command] = []
         self._requests = Requests(journal, vault, clock, post=self.post, fail=self.fail)
         self._away = _away(self, around.spread)
         self._stay = self._away.leaving.listen(self._leave_if_idle) if self._away is not None else _nothing
@@ -87,11 +89,7 @@ class RunLoop:
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._inbox: list[AnyEvent] = []
         self._turn_is_due = False
-        self._seq = journal.records[-1].seq + 1 if journal.records else 0
-        self._unwritten: list[Record] = []
-        self._broken: set[int] = set()
         self._mutating: set[int] = set()
-        self._must_sync = False
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._patience: asyncio.TimerHandle | None = None
 
@@ -101,6 +99,8 @@ class RunLoop:
         if not self._turn_is_due:
             self._turn_is_due = True
             self._loop.call_soon(self._turn)
+        elif type(event) is CancelAsked and event.interrupted:
+            self._pen.give_up_soon()
 
     def fail(self, error: BaseException) -> None:
         """The run can't go on here; what is in the journal is enough to resume it. What nobody expected is a Bug."""
@@ -181,13 +181,21 @@ class RunLoop:
     # --- one turn
 
     def _turn(self) -> None:
+        if self._done.done():
+            return
         try:
             try:
-                self._work_off()
+                if self._caught_up():
+                    self._work_off()
             finally:
                 self._write()
+            if self._pen.is_stuck:
+                self._calls.hold(self._pen.free)
+                if is_interrupted(self.state):
+                    self._pen.give_up_soon()
+                return  # the turn isn't over
             if self._away is not None and not self._done.done():
-                self._away.send(self._seq - 1)
+                self._away.send(self._pen.last)
                 self._leave_if_idle()
             self._turn_is_due = False
             if self._inbox and not self._done.done():
@@ -196,12 +204,24 @@ class RunLoop:
         except Exception as error:  # noqa: BLE001 - an unexpected exception in the core stops the run (law 4)
             self.fail(error)
 
+    def _caught_up(self) -> bool:
+        """What was kept back while nothing could be written comes first; False while that is still so."""
+        self._write()
+        if self._kept and not self._pen.is_stuck:
+            commands, self._kept = self._kept, []
+            self._hand_out(commands)
+        return not self._pen.is_stuck
+
     def _work_off(self) -> None:
         for _ in range(TURNS_MAX):
             if not self._inbox or self._done.done():
                 break
             events, self._inbox = self._inbox, []
-            self._hand_out(self._decide(events))
+            commands = self._decide(events)
+            if self._pen.is_stuck:
+                self._kept = commands
+                break
+            self._hand_out(commands)
 
     def _decide(self, events: Sequence[AnyEvent]) -> list[Command]:
         """What the events lead to; records that must be durable before that is done are written."""
@@ -212,8 +232,7 @@ class RunLoop:
             if self.evaluations.in_use:
                 self.evaluations.state_moves()
             step = advance(state, event)
-            self._unwritten.append(Record(self._seq, now_s, event, step.decisions))
-            self._seq += 1
+            self._pen.add(now_s, event, step.decisions)
             if self._mutating or self._away is not None or type(event) in REQUESTS:
                 self._note_event(event)
             if step.commands:
@@ -221,7 +240,7 @@ class RunLoop:
                 self._note_commands(step.commands)
             if state.finished is not None and not state.finished.parked:
                 break  # what came later came too late
-        if self._must_sync or state.finished is not None:
+        if self._pen.must_sync or state.finished is not None:
             self._write()
         return commands
 
@@ -229,9 +248,9 @@ class RunLoop:
         """What became of a mutating call must be durable, and so must a request that will be forgotten."""
         if isinstance(event, _RETURNS) and event.call in self._mutating:
             self._mutating.discard(event.call)
-            self._must_sync = True
+            self._pen.must_sync = True
         elif self._is_kept_elsewhere(event):
-            self._must_sync = True
+            self._pen.must_sync = True
 
     def _is_kept_elsewhere(self, event: AnyEvent) -> bool:
         """It is forgotten there once the journal holds it."""
@@ -244,38 +263,17 @@ class RunLoop:
                 self.evaluations.ask(self.state, command, self.clock.now, self._answered)
             elif type(command) is StartCall and command.effects == "mutates":
                 self._mutating.add(command.call)
-                self._must_sync = True
+                self._pen.must_sync = True
             elif type(command) is LetAttempt and command.durable:
-                self._must_sync = True
+                self._pen.must_sync = True
 
     def _write(self) -> None:
-        """Append what has been decided since the last time, and tell who watches."""
-        records, self._unwritten = self._unwritten, []
-        if not records:
-            return
-        sync, self._must_sync = self._must_sync, False
-        self.journal.append(records, sync=sync)
-        for sink in self.around.sinks:
-            self._show(sink, records)
-        if sync:
-            self._requests.written(records)
+        """Append what has been decided since the last time; what is durable needn't be kept elsewhere any more."""
+        durable = self._pen.write()
+        if durable:
+            self._requests.written(durable)
             if self._away is not None:
-                self._away.written(records)
-
-    def _show(self, sink: Sink, records: Sequence[Record]) -> None:
-        """Watching never changes a run; that a watcher broke is told once, and it is asked again all the same."""
-        for record in records:
-            try:
-                sink(record)
-            except Exception as error:  # noqa: BLE001 - a foreign function may raise anything
-                if id(sink) not in self._broken:
-                    self._broken.add(id(sink))
-                    self._tell(f"what watches the run broke: {type(error).__name__}: {error}")
-
-    def _tell(self, text: str) -> None:
-        line = LogLine(self.state.run_id, "", "", "warn", self.around.redactor.text(text))
-        with suppress(Exception):  # whoever listens may be what broke
-            self.around.log(line)
+                self._away.written(durable)
 
     # --- commands
 
@@ -361,7 +359,7 @@ class RunLoop:
                     f"the worker that had run {self.state.run_id} ended", advice="another one goes on"
                 )
             )
-        elif leaving.asked and not (len(self._calls) or self._inbox):
+        elif leaving.asked and not (len(self._calls) or self._inbox or self._pen.is_stuck):
             self._finish()
 
     def _check_alive(self) -> None:
@@ -384,6 +382,11 @@ _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
     FinishRun: RunLoop._park_or_finish,
 }
 """How each command is performed; an unknown one raises KeyError, which stops the run."""
+
+
+def is_interrupted(state: State) -> bool:
+    """Whether who was there with the run told it to end."""
+    return state.interrupted and state.stopping in ("cancelled", "cancelled_hard")
 
 
 def _away(loop: RunLoop, spread: Spread | None) -> Away | None:

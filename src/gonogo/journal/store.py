@@ -5,13 +5,13 @@ tests and embedding.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
 from gonogo.core.events import AnswerGiven, CancelAsked, RerunAsked
-from gonogo.errors import UsageError
+from gonogo.errors import JournalError, UsageError
 from gonogo.journal.records import Record
 from gonogo.journal.sealing import Seals
 
@@ -28,10 +28,13 @@ __all__ = [
     "Request",
     "RunJournal",
     "Runs",
+    "StoreAway",
     "Sums",
     "check_run_id",
     "is_run_id",
 ]
+
+T = TypeVar("T")
 
 Durability = Literal["every", "effects", "none"]
 """When what was appended must be on disk: after each batch; when a caller asks and at the end; whenever the
@@ -42,6 +45,25 @@ Request = AnswerGiven | CancelAsked | RerunAsked
 """What another process may ask of a run."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
+
+
+class StoreAway(JournalError):  # noqa: N818 - the name says what is wrong
+    """The place that keeps runs doesn't answer just now, and who asked didn't want to wait there (`at_once`). What was
+    asked for may have been done. To ask again is safe where a method says nothing else.
+
+    `when_back` has a function called, from another thread: when the place answers again, or with why it isn't waited
+    for any longer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        advice: str,
+        when_back: Callable[[Callable[[JournalError | None], object]], object],
+    ) -> None:
+        super().__init__(message, advice=advice)
+        self.when_back = when_back
 
 
 class Loaded(Struct, frozen=True):
@@ -101,8 +123,16 @@ class RunJournal(Protocol):
         ...
 
     def close(self) -> None:
-        """Make everything durable and let others write. May be called twice."""
+        """Make everything durable and let others write. May be called twice. What couldn't be appended isn't waited
+        for.
+        """
         ...
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """What `work` makes with this journal, its inbox or its values, without waiting. Raises StoreAway where that
+        would take a wait for a store that is away; files never are.
+        """
+        return work()
 
 
 class Runs(Protocol):

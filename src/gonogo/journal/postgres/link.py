@@ -3,6 +3,9 @@
 A connection's first failure is told at once, for then the address is wrong as likely as not. Later ones are waited out
 up to `patience_s`. What is done again must know whether it was done already: a commit may have succeeded although its
 answer was lost. Every wait has an end: a connection that says nothing for `STATEMENT_S` and a little is given up.
+
+A thread that others wait for, as that of an event loop, doesn't wait itself (`at_once`): a thread of the link's own
+does, and tells when the server answers again (`when_back`).
 """
 
 from __future__ import annotations
@@ -14,10 +17,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import psycopg
+from msgspec import Struct
 
 from gonogo.errors import JournalError
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.schema import make_ready
+from gonogo.journal.store import StoreAway
 
 __all__ = ["PATIENCE_S", "Connection", "Link", "NotYet", "answers", "first_line"]
 
@@ -30,6 +35,10 @@ STATEMENT_S = 30
 """Longest for one statement; the server ends it then."""
 SILENCE_S = STATEMENT_S + 5.0
 """Longest for an answer, should the server itself stand still."""
+AT_ONCE_S = 2.0
+"""The same, where others wait meanwhile."""
+TURN_S = 0.2
+"""Longest for the connection there, while another thread has it."""
 LOCK_S = 10
 PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.0)
 """Between attempts to get through; the last one for ever after."""
@@ -54,17 +63,23 @@ statements that took too long, a standby in place of its primary.
 """
 
 
+_RESUMED = "see that it is up and can be reached, then go on with 'gonogo resume'"
+
+
 def pause(seconds: float) -> None:
     """Wait."""
     select.select([], [], [], seconds)
 
 
 class Connection(psycopg.Connection[Any]):
-    """One that waits for no answer longer than `SILENCE_S`."""
+    """One that waits for no answer longer than `SILENCE_S`, or `limit_s` where that is set."""
+
+    limit_s: float | None = None
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """As psycopg's, with an end."""
-        return super().wait(gen, interval, SILENCE_S if timeout is None else timeout)
+        limit_s = SILENCE_S if self.limit_s is None else self.limit_s
+        return super().wait(gen, interval, limit_s if timeout is None else timeout)
 
 
 class NotYet(Exception):  # noqa: N818 - the name says what is wrong
@@ -97,27 +112,46 @@ class Link:
         self._pause = pause
         self._connection: Connection | None = None
         self._lock = threading.RLock()
+        self._is_at_once = False
+        self._mending: _Mending | None = None
+        self._mends = threading.Lock()
 
     def do(self, doing: str, work: Callable[[Connection], T]) -> T:
         """What `work` makes with the connection. It may be called again after it was cut short, on another connection.
 
         Raises:
             JournalError: "can't {doing}": Postgres refuses, or was away for longer than `patience_s`.
+            StoreAway: within `at_once`: it doesn't answer now.
         """
         with self._lock:
-            outage: _Outage | None = None
-            while True:
-                try:
-                    done = work(self._ready(doing))
-                except (psycopg.Error, NotYet) as error:
-                    if not self._passes(error):
-                        raise self._trouble(doing, error) from error
-                    outage = outage or _Outage(self._now(), self._patience_s)
-                    self._wait(doing, error, outage)
-                else:
-                    if outage is not None and outage.told:
-                        self._tell(f"{self.address} answers again after {self._now() - outage.since_s:.0f} s")
-                    return done
+            if self._is_at_once:
+                return self._tried(doing, work)
+            return self._patiently(doing, lambda: work(self._ready(doing)))
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """What `work` makes, which uses this link as it likes, but waits for nothing. What was begun may have been done
+        when this raises StoreAway.
+        """
+        if self._mending is not None or not self._lock.acquire(timeout=TURN_S):
+            raise self._away("go on", "it didn't before")
+        try:
+            self._is_at_once = True
+            return work()
+        finally:
+            self._is_at_once = False
+            self._lock.release()
+
+    def when_back(self, then: Callable[[JournalError | None], object]) -> None:
+        """Have `then` called from another thread: once the server answers again, or with why it isn't waited for any
+        longer.
+        """
+        with self._mends:
+            if self._mending is None:
+                self._mending = _Mending(
+                    [], threading.Thread(target=self._mend, name="gonogo store", daemon=True)
+                )
+                self._mending.thread.start()
+            self._mending.ears.append(then)
 
     def attempt(self, work: Callable[[Connection], object]) -> None:
         """Do it if there is a connection; if it fails there is none afterwards."""
@@ -136,6 +170,13 @@ class Link:
             if connection is not None:
                 connection.close()
 
+    def close(self) -> None:
+        """As `drop`, for good: nobody waits for this link any more."""
+        with self._mends:
+            if self._mending is not None:
+                self._mending.ears.clear()
+        self.drop()
+
     def __del__(self) -> None:
         connection = self.__dict__.get("_connection")
         if connection is not None:
@@ -145,6 +186,9 @@ class Link:
         connection = self._connection
         if connection is not None and not connection.closed:
             return connection
+        return self._installed(self._made(doing))
+
+    def _made(self, doing: str) -> Connection:
         try:
             connection = connected(self.address)
         except psycopg.Error as error:
@@ -157,11 +201,74 @@ class Link:
         except BaseException:
             connection.close()
             raise
+        return connection
+
+    def _installed(self, connection: Connection) -> Connection:
         self._connection = connection
         self.generation += 1
         for renew in tuple(self.renewals.values()):
             renew(connection)
         return connection
+
+    def _patiently(self, doing: str, work: Callable[[], T]) -> T:
+        """What it makes, tried again for a time. Raises JournalError."""
+        outage: _Outage | None = None
+        while True:
+            try:
+                done = work()
+            except (psycopg.Error, NotYet) as error:
+                if not self._passes(error):
+                    raise self._trouble(doing, error) from error
+                outage = outage or _Outage(self._now(), self._patience_s)
+                self._wait(doing, error, outage)
+            else:
+                if outage is not None and outage.told:
+                    self._tell(f"{self.address} answers again after {self._now() - outage.since_s:.0f} s")
+                return done
+
+    def _tried(self, doing: str, work: Callable[[Connection], T]) -> T:
+        """What it makes, tried once, on a connection that was there before if there ever was one."""
+        connection = self._connection
+        if self.generation and (connection is None or connection.closed):
+            raise self._away(doing, "the connection was lost")
+        connection = self._ready(doing)
+        connection.limit_s = AT_ONCE_S
+        try:
+            return work(connection)
+        except (psycopg.Error, NotYet) as error:
+            if not self._passes(error):
+                raise self._trouble(doing, error) from error
+            if not isinstance(error, NotYet):
+                self.drop()
+            raise self._away(doing, self._words(error)) from error
+        finally:
+            connection.limit_s = None
+
+    def _mend(self) -> None:
+        """The thread that waits: for somebody else to try again, or for a new connection."""
+        mending = self._mending
+        assert mending is not None
+        problem: JournalError | None = None
+        self._pause(PAUSES_S[0])
+        try:
+            self._patiently("go on", lambda: self._mended(mending))
+        except JournalError as error:
+            problem = error
+        with self._mends:
+            self._mending = None
+        for ear in mending.ears:
+            ear(problem)
+
+    def _mended(self, mending: _Mending) -> None:
+        """Others may have the link while the new connection is made: they find none, and don't wait for this."""
+        if not mending.ears or not (self._connection is None or self._connection.closed):
+            return
+        connection = self._made("go on")
+        with self._lock:
+            if self._connection is None or self._connection.closed:
+                self._installed(connection)
+            else:
+                connection.close()
 
     def _passes(self, error: Exception) -> bool:
         if isinstance(error, NotYet):
@@ -178,7 +285,7 @@ class Link:
         if self._now() - outage.since_s >= outage.patience_s:
             raise JournalError(
                 f"can't {doing}: {self.address} didn't answer for {outage.patience_s:.0f} s: {self._words(error)}",
-                advice="see that it is up and can be reached, then go on with 'gonogo resume'",
+                advice=_RESUMED,
             ) from error
         if outage.attempts == 1:
             outage.told = True
@@ -187,6 +294,11 @@ class Link:
             )
         self._pause(PAUSES_S[min(outage.attempts, len(PAUSES_S) - 1)])
         outage.attempts += 1
+
+    def _away(self, doing: str, told: str) -> StoreAway:
+        return StoreAway(
+            f"can't {doing}: {self.address} doesn't answer: {told}", advice=_RESUMED, when_back=self.when_back
+        )
 
     def _unreachable(self, doing: str, error: psycopg.Error) -> JournalError:
         return JournalError(
@@ -212,6 +324,13 @@ class _Outage:
         self.patience_s = patience_s
         self.attempts = 0
         self.told = False
+
+
+class _Mending(Struct):
+    """Who wants to know, and the thread that tells."""
+
+    ears: list[Callable[[JournalError | None], object]]
+    thread: threading.Thread
 
 
 def connected(address: Address) -> Connection:

@@ -7,7 +7,8 @@ by number and content, so that nothing is there twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -21,9 +22,11 @@ from gonogo.journal.postgres.lease import Lease, lost_to
 from gonogo.journal.postgres.link import Connection, Link
 from gonogo.journal.postgres.seals import PostgresSeals
 from gonogo.journal.records import Record
-from gonogo.journal.store import Durability, RunJournal
+from gonogo.journal.store import Durability, RunJournal, StoreAway
 
 __all__ = ["UNSYNCED_BYTES_MAX", "PostgresJournal"]
+
+T = TypeVar("T")
 
 UNSYNCED_BYTES_MAX = 256 * 1024
 """Bytes of records that may be kept here for not being on disk yet; a batch beyond that waits for the disk."""
@@ -98,6 +101,7 @@ class PostgresJournal(RunJournal):
         self._next_seq = records[-1].seq + 1 if records else None
         self._unsynced: list[_Batch] = []
         self._unsynced_bytes = 0
+        self._is_behind = False
         self._closed = False
 
     def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
@@ -106,6 +110,7 @@ class PostgresJournal(RunJournal):
         Waits while the server is away, for a time (`link.py`).
 
         Raises:
+            StoreAway: within `at_once`: the same records have to come again.
             JournalError: it can't be written, or another process has taken the run over. This journal takes nothing
             more then: what its caller knows is ahead of it.
             Bug: the records don't follow the last one, hold what is no JSON, or the journal is closed.
@@ -119,9 +124,13 @@ class PostgresJournal(RunJournal):
             batch = _Batch(records[0].seq, lines, _head_of(records))
             wait = self._waits(batch, sync)
             self._link.do(f"write run {self.run_id}", lambda connection: self._add(connection, batch, wait))
+        except StoreAway:
+            self._is_behind = True
+            raise
         except JournalError:
             self.abandon()
             raise
+        self._is_behind = False
         self._next_seq = due
         self._remember(batch, wait)
 
@@ -133,12 +142,19 @@ class PostgresJournal(RunJournal):
         """
         if self._closed:
             return
+        if self._is_behind:
+            self.abandon()
+            return
         try:
             self._link.do(f"write run {self.run_id}", self._let_go)
         except JournalError:
             self.abandon()
             raise
         self._closed = True
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """What `work` makes, without waiting. Raises StoreAway."""
+        return self._link.at_once(work)
 
     def abandon(self) -> None:
         """Let others write, whatever isn't on disk yet."""
