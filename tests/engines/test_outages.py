@@ -4,11 +4,14 @@ start anything again.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from tests.engines.world import World, pause
+from tests.engines.world import HEAD, World, pause
 from tests.servers.cut import Wire, wire_to
 from tests.servers.postgres import Server
 
@@ -32,8 +35,23 @@ steps:
     exec: "echo {{{{ item | shell_escape }}}} >> done; sleep 0.2"
   sum: {{type: script, fanout: reduce, depends_on: [each], content: "return outputs.each.length"}}
 """
-AWAY_S = 12.0
-"""Longer than anything by which workers are taken for dead."""
+READING = """
+steps:
+  list: {type: script, forEach: true, content: "return [1, 2, 3, 4, 5, 6]"}
+  each: {type: command, depends_on: list, exec: "echo x >> read; sleep 3"}
+"""
+PARKED = """
+steps:
+  ask: {type: human-input, prompt: "ship?", timeout: 15s, default: "no"}
+  then: {type: command, depends_on: ask, mutates: true, exec: "echo {{ outputs.ask.text | shell_escape }} >> woken"}
+"""
+LOCAL = """
+steps:
+  a: {type: command, mutates: true, exec: "touch began; sleep 10; echo a >> local"}
+  b: {type: command, mutates: true, depends_on: a, exec: "echo b >> local"}
+"""
+AWAY_S = 30.0
+"""Longer than anything by which workers are taken for dead, and a failover takes."""
 
 
 @pytest.fixture
@@ -43,6 +61,21 @@ def wire(here: World, postgres: Server) -> Iterator[Wire]:
         here.way = made.through(here.store)
         yield made
         here.close()
+
+
+def command(here: World, text: str, *arguments: str) -> subprocess.Popen[str]:
+    """`gonogo run` by the wire, on its way."""
+    file = here.folder / f"{arguments[0] if arguments else 'local'}.yaml".replace("--", "")
+    file.write_text(HEAD + text)
+    return subprocess.Popen(
+        [sys.executable, "-m", "gonogo", "run", str(file), *arguments],
+        cwd=here.folder,
+        env={**os.environ, "GONOGO_STORE": here.way},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def settled(here: World, run_id: str) -> str:
@@ -63,12 +96,19 @@ def settled(here: World, run_id: str) -> str:
     return str(app.view_run(run_id, here.options)[0].verdict)
 
 
-def test_a_store_that_cannot_be_reached_for_a_while_costs_time_and_nothing_else(
+def test_a_store_that_cannot_be_reached_for_half_a_minute_costs_time_and_nothing_else(
     here: World, wire: Wire
 ) -> None:
-    """It is well all the time; the workers lose their sessions, and get no new ones until it is over."""
+    """It is well all the time, and nobody reaches it: not the workers, not who follows a run, not a run without them.
+    A run that is parked is due meanwhile.
+    """
     here.worker()
     here.worker()
+    parked = here.submit(PARKED)
+    where = ["--url", here.carrier.address, "--queue", here.carrier.queue] if here.carrier.address else []
+    following = command(here, READING, "--engine", here.carrier.name, *where)
+    local = command(here, LOCAL)
+    here.wait(lambda: bool(here.lines("read")) and (here.folder / "began").exists(), "the beginning of both")
     run_id = here.submit(LIST)
     here.wait(lambda: len(here.lines("done")) > 3, "some items")
     wire.cut()
@@ -76,6 +116,14 @@ def test_a_store_that_cannot_be_reached_for_a_while_costs_time_and_nothing_else(
     wire.mend()
     assert settled(here, run_id) == "GO"
     assert Counter(here.lines("done")) == Counter(map(str, range(ITEMS)))
+    assert settled(here, parked) == "GO"
+    assert here.lines("woken") == ["no"]
+    for each in (following, local):
+        said = each.communicate(timeout=90)[0]
+        assert each.returncode == 0, said
+    assert "doesn't answer, waiting up to 60 s" in said
+    assert "answers again after" in said
+    assert here.lines("local") == ["a", "b"]
     assert [each.poll() for each in here.workers] == [None, None]
 
 
