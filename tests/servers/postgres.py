@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -117,6 +117,11 @@ class Server:
         self.stop(mode)
         self.start()
 
+    def kill(self) -> None:
+        """As when its machine is gone: nothing is written any more, and no session is ended in good order."""
+        self._process.kill()
+        self._process.wait(_WAIT_S)
+
     def _make(self) -> None:
         options = ("--auth=scram-sha-256", "--encoding=utf8", "--no-locale", "--no-instructions", "--no-sync")
         subprocess.run(
@@ -138,17 +143,74 @@ def installed() -> Path | None:
     return max((path.parent for path in found), key=lambda path: int(path.parent.name), default=None)
 
 
+class Standby(Server):
+    """Follows a primary by its log, until it is promoted."""
+
+    def __init__(self, folder: Path, primary: Server) -> None:
+        self._primary = primary
+        super().__init__(folder, primary._programs)
+
+    def promote(self) -> None:
+        """Be the primary from now on."""
+        self.execute("select pg_promote()")
+
+    def keep_up(self) -> None:
+        """Have the primary say that something is on disk only once it is on this one's, too."""
+        self._primary.execute("alter system set synchronous_standby_names = '*'")
+        self._primary.execute("select pg_reload_conf()")
+        self._until("exists (select from pg_stat_replication where sync_state = 'sync')")
+
+    def fall_behind(self) -> None:
+        """Have all there is, and hear no more of the primary."""
+        self._until("exists (select from pg_stat_replication where flush_lsn = pg_current_wal_flush_lsn())")
+        self.execute("alter system set primary_conninfo = ''")
+        self.execute("select pg_reload_conf()")
+        self._until("not exists (select from pg_stat_replication)")
+
+    def _until(self, so: str) -> None:
+        while not self._primary.execute(f"select {so}")[0][0]:
+            select.select([], [], [], 0.05)
+
+    def _make(self) -> None:
+        self.password = self._primary.password
+        known = f"host=127.0.0.1 port={self._primary.port} user=postgres password={self.password}"
+        subprocess.run(
+            [sys.executable, "-c", _LAUNCHER, *_somebody_else(), str(self._programs / "pg_basebackup"),
+             "-d", known, "-D", str(self._data), "-R", "-c", "fast", "--no-sync"],
+            check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=self.folder, timeout=_WAIT_S,
+        )  # fmt: skip
+
+
 @contextmanager
 def running(programs: Path | None = None) -> Iterator[Server]:
     """A server that is gone afterwards, with all it kept."""
+    with _folder() as folder, _ending(Server(folder, programs)) as server:
+        yield server
+
+
+@contextmanager
+def standby_of(primary: Server) -> Iterator[Standby]:
+    """A standby that is gone afterwards, too."""
+    with _folder() as folder, _ending(Standby(folder, primary)) as standby:
+        yield standby
+
+
+S = TypeVar("S", bound=Server)
+
+
+@contextmanager
+def _ending(server: S) -> Iterator[S]:
+    try:
+        yield server
+    finally:
+        server.stop("immediate")
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pg-") as name:
-        folder = Path(name)
-        _give(folder)
-        server = Server(folder, programs)
-        try:
-            yield server
-        finally:
-            server.stop("immediate")
+        _give(Path(name))
+        yield Path(name)
 
 
 def freeze(pid: int) -> None:
