@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 class Wire:
     """Hands on what either side says. `swallow_answer`: what the server says next is lost, with the connection.
     `go_silent`: nothing is handed on to anybody any more, though all connections stay. `cut`: all connections end, and
-    new ones do at once, until `mend`. `delay_s`: how long everything takes on its way, in either direction.
+    new ones do at once, until `mend`; `silently`, they stay and nobody hears anything. `delay_s`: how long everything
+    takes on its way, in either direction.
     """
 
     def __init__(self, port: int) -> None:
@@ -22,6 +23,7 @@ class Wire:
         self._silent = threading.Event()
         self._sockets: list[socket.socket] = []
         self._is_cut = False
+        self._is_silent = False
         self.delay_s = 0.0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -38,19 +40,28 @@ class Wire:
         self._silent.set()
         self._silent = threading.Event()
 
-    def cut(self) -> None:
+    def cut(self, *, silently: bool = False) -> None:
         """The server is well, and nobody reaches it."""
-        self._is_cut = True
-        self._end(*self._sockets)
-        self._sockets.clear()
+        self._is_cut, self._is_silent = True, silently
+        if silently:
+            self.go_silent()
+        else:
+            self._end_all()
 
     def mend(self) -> None:
         """Who connects now gets through."""
         self._is_cut = False
+        if self._is_silent:
+            self._is_silent = False
+            self._end_all()
 
     def close(self) -> None:
         """Cut everything."""
         self._end(self._listener, *self._sockets)
+
+    def _end_all(self) -> None:
+        self._end(*self._sockets)
+        self._sockets.clear()
 
     def _end(self, *sockets: socket.socket) -> None:
         for each in sockets:
@@ -62,6 +73,9 @@ class Wire:
         with suppress(OSError):  # it is closed
             while True:
                 client, _ = self._listener.accept()
+                if self._is_silent:
+                    self._sockets.append(client)
+                    continue
                 if self._is_cut:
                     client.close()
                     continue
@@ -84,6 +98,8 @@ class Wire:
                     threading.Event().wait(self.delay_s)
                 if not silent.is_set():
                     target.sendall(data)
+        if silent.is_set():
+            return  # nobody hears of its end either
         for each in (source, target):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

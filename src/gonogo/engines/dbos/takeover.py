@@ -24,6 +24,7 @@ from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.engines.dbos import names
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import channel_of
+from gonogo.journal.postgres.link import Connection
 
 PERIOD_S = 0.5
 FROZEN_S = 3.5
@@ -31,7 +32,13 @@ FROZEN_S = 3.5
 EXIT_FENCED = 75
 """Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
 _KEY_OF = "gonogo worker "
-KEEPALIVE = {"keepalives_idle": 2, "keepalives_interval": 1, "keepalives_count": 2, "connect_timeout": 5}
+KEEPALIVE = {
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 20_000,
+    "connect_timeout": 5,
+}
 
 _TABLES = """
 create table if not exists gonogo_workers
@@ -235,7 +242,7 @@ def _under_way(client: DBOSClient, worker: str) -> list[WorkflowStatus]:
 
 
 def _connected(address: Address) -> psycopg.Connection[Any]:
-    return psycopg.connect(address.url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
+    return Connection.connect(address.url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
 
 
 def _key(worker: str) -> int:
