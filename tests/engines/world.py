@@ -26,7 +26,7 @@ from gonogo.core.state import State
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.restoring import state_of
 
-_ENDS_WITH_US = """
+ENDS_WITH_US = """
 import ctypes, os, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
@@ -193,9 +193,9 @@ def world(server: Server, folder: Path, temporal: str = "") -> Iterator[World]:
 @contextmanager
 def temporal_server() -> Iterator[str]:
     """The development server, in memory; its address. By itself it takes up work twenty times a second only."""
-    port = _free_port()
+    port = free_port()
     command = [
-        sys.executable, "-c", _ENDS_WITH_US, str(Path(sys.executable).with_name("temporal")),
+        sys.executable, "-c", ENDS_WITH_US, str(Path(sys.executable).with_name("temporal")),
         "server", "start-dev", "--headless", "--port", str(port), "--ip", "127.0.0.1", "--log-level", "never",
         "--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000",
     ]  # fmt: skip
@@ -203,7 +203,7 @@ def temporal_server() -> Iterator[str]:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        _until_open(port)
+        until_open(port)
         yield f"127.0.0.1:{port}"
     finally:
         process.kill()
@@ -215,13 +215,15 @@ def pause(seconds: float) -> None:
     threading.Event().wait(seconds)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody has now."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
-def _until_open(port: int) -> None:
+def until_open(port: int) -> None:
+    """Somebody listens there."""
     end_s = time.monotonic() + UP_S
     while time.monotonic() < end_s:
         with socket.socket() as probe:

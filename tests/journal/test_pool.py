@@ -299,6 +299,23 @@ def test_a_worker_hears_that_it_should_stop_a_call(pool: Pool, other: Pool) -> N
     deaf.close()
 
 
+def test_calls_that_nobody_ever_claimed_are_told(pool: Pool, other: Pool) -> None:
+    """Those of a lost worker were claimed, those that ended need nobody."""
+    pool.offer([ticket(1), ticket(2), ticket(3, label="gpu"), ticket(4), ticket(5, "s")])
+    assert pool.claim("r", 1, "w")
+    pool.withdraw("r", 4, done(4))
+    pool.lose("w")
+    assert other.unclaimed("r") == [(2, ""), (3, "gpu")]
+
+
+def test_a_bell_is_rung_for_what_it_is_asked_for(pool: Pool, other: Pool) -> None:
+    """So workers ask each other things."""
+    bell = pool.bell(["a", "b"])
+    other.ring(["b", "c"])
+    assert heard(bell) == {"b"}
+    bell.close()
+
+
 def test_a_name_added_later_is_heard(pool: Pool, other: Pool) -> None:
     """A worker takes up runs one after the other; names of any length work."""
     bell = pool.bell(["w1"])

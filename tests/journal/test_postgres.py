@@ -273,6 +273,20 @@ def test_who_lost_a_run_writes_no_more_of_it(journal, tables, record, ask, datab
     assert seqs(tables, "s") == [0, 1]
 
 
+def test_who_was_cut_off_and_lives_has_no_lock_again(journal, tables, record, database: str) -> None:
+    """Its process has a new session at once. Whoever is to have the run would find it locked, and leave it to one that
+    can't write it any more.
+    """
+    before = tables._link.generation
+    with PostgresRuns(database) as other:
+        assert other.cut_off("r")
+        while tables._link.generation == before:
+            assert tables.ids() == ["r"]
+        other.reopen("r").close()
+    with pytest.raises(JournalError, match="another process, which has let go of it since"):
+        journal.append([record(1)])
+
+
 def _reopened(runs: PostgresRuns, run_id: str) -> PostgresJournal:
     """As soon as the session that was cut off is over."""
     while True:

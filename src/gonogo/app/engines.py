@@ -216,6 +216,7 @@ async def _serve(
 ) -> None:
     from msgspec.structs import replace
 
+    from gonogo.app.unheard import Unheard
     from gonogo.app.worker import Worker
 
     stopping = asyncio.Event()
@@ -224,11 +225,13 @@ async def _serve(
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
     async with Worker(name, runs, side.engine, options) as worker:
-        leaving = asyncio.create_task(worker.leave_when(stopping))
+        unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
+        beside = [asyncio.create_task(each) for each in (worker.leave_when(stopping), unheard.watch())]
         try:
             await side.serve(worker, limits, stopping, lambda: ready(name))
         finally:
-            leaving.cancel()
+            for task in beside:
+                task.cancel()
 
 
 def _worker_side(

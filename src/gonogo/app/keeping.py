@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
 from gonogo.errors import EngineError, JournalError, RunLocked, SandboxError
 from gonogo.journal.lines import NewerJournal
 
 T = TypeVar("T")
+Key = tuple[str, int | None]
+"""A run, or a call of one."""
 
 AGAIN_S = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 30.0, 30.0, 60.0, 60.0)
 """Pauses before it is tried again: a disk that was full, a store that restarted. About four minutes in all."""
@@ -23,10 +25,15 @@ class Here:
     """
 
     def __init__(self) -> None:
-        self._tasks: dict[Hashable, asyncio.Task[Any]] = {}
+        self._tasks: dict[Key, asyncio.Task[Any]] = {}
         self._all: set[asyncio.Task[Any]] = set()
 
-    async def done(self, key: Hashable, work: Callable[[], Awaitable[T]], *, given_again: bool) -> T:
+    @property
+    def keys(self) -> Collection[Key]:
+        """Of all that is under way."""
+        return self._tasks.keys()
+
+    async def done(self, key: Key, work: Callable[[], Awaitable[T]], *, given_again: bool) -> T:
         """What comes of the work."""
         there = self._tasks.get(key) if given_again else None
         if there is not None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from gonogo.app.carried import carried_in, outermost_of
+from gonogo.app.carried import Carried, carried_in, outermost_of
 from gonogo.app.engines import hand_on, has_started
 from gonogo.app.options import Options, runs_in
 from gonogo.app.running import blocking, go_on_async
@@ -18,11 +19,15 @@ from gonogo.core.exhaustion import CHOICES, is_choice
 from gonogo.core.holds import SEALED, SEALED_WORDS
 from gonogo.core.holds import WORDS as IN_DOUBT_WORDS
 from gonogo.core.state import Node, State
-from gonogo.errors import RunLocked, UsageError
+from gonogo.errors import EngineError, RunLocked, UsageError
 from gonogo.hosts.base import RunResult
 from gonogo.hosts.local import result_of
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Request, Runs
+
+TAKEN_LOOKS = 20
+"""Looks whether a request is taken up, where the engine can't be told of it."""
+_LOOK_S = 0.1
 
 
 def answer_run(
@@ -93,13 +98,30 @@ async def _ask_of(
 
     carried = carried_in(runs, run_id)
     if carried is not None:
-        await asyncio.to_thread(hand_on, carried.run_id, carried.carrier, options)
+        await _tell(carried, options, waits)
         return None, request_id
     try:
         chosen = replace(options, runs=runs)
         return await go_on_async(outermost_of(runs, run_id), chosen, waits, reopens=False), request_id
     except RunLocked:
         return None, request_id
+
+
+async def _tell(carried: Carried, options: Options, waits: Callable[[], bool]) -> None:
+    """Have a worker look at what is asked. Whoever has the run sees it without the engine; a run that waits does once
+    the engine answers (`unheard.py`), so that nobody needs to ask twice.
+
+    Raises EngineError, JournalError.
+    """
+    try:
+        await asyncio.to_thread(hand_on, carried.run_id, carried.carrier, options)
+    except EngineError as problem:
+        for _ in range(TAKEN_LOOKS):
+            if not waits():
+                return
+            await asyncio.sleep(_LOOK_S)
+        kept = f"what you asked is kept with run {carried.run_id}, which takes it up once the engine answers"
+        raise EngineError(problem.message, advice=f"{problem.advice}; don't ask again: {kept}") from None
 
 
 def _end_of(state: State) -> Finished | None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from gonogo.app.again import wish_left_for
 from gonogo.app.keeping import Here, persistently
+from gonogo.app.living import WHO, Living
 from gonogo.app.options import Options
 from gonogo.app.wiring import plan_in, started_by, surroundings_of
 from gonogo.core.events import RunStarted
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 TAKEN_S = 3.0
 """So long a run that another worker has is waited for: it may be about to leave it, and not have seen a request."""
 _AGAIN_S = 0.25
+HELD_S = 5.0
+"""A run that another process has is looked at again so soon, where none but the engine's own may have it."""
 REACH_S = 1.0
 """Between looks whether the store answers again."""
 NEWER_S = 10.0
@@ -56,23 +59,30 @@ class Worker:
         self._errands = Errands(name, runs, self._around_a_call)
         self._bells.at_own(self._errands.stop)
         self._here = Here()
+        self._living = Living(self._here, runs.pool, engine, self._bells.listen)
 
-    async def reach(self) -> None:
-        """Wait until the store answers, however long; the event loop goes on meanwhile."""
+    async def free(self, run_id: str, call: int | None) -> None:
+        """Wait until the store answers, and whoever has the work doesn't, however long; the event loop goes on."""
         while True:
             if await asyncio.to_thread(self._runs.answers):
-                return
+                break
             await asyncio.sleep(REACH_S)
+        await self._living.silent(run_id, call)
 
-    async def segment(self, run_id: str, *, reopens: bool = False, takes_over: bool = False) -> float | None:
+    async def segment(
+        self, run_id: str, *, reopens: bool = False, takes_over: bool = False, alone: bool = False
+    ) -> float | None:
         """Go on with a run until it is over or only waits. One that can't go on is tried again, then set aside."""
 
         async def work() -> float | None:
             if takes_over:
                 self._runs.cut_off(run_id)
-            return await self._carried(run_id, reopens)
+            try:
+                return await self._carried(run_id, reopens)
+            except RunLocked:  # whoever has it hears of every request
+                return HELD_S if alone else None
 
-        return await self._here.done(run_id, work, given_again=takes_over)
+        return await self._here.done((run_id, None), work, given_again=takes_over)
 
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
         """Perform a call, unless somebody has."""
@@ -115,6 +125,7 @@ class Worker:
 
     async def __aenter__(self) -> Worker:
         self._bells.start()
+        self._bells.listen(WHO, self._living.answer)
         self._dispatch.start()
         return self
 
@@ -136,7 +147,7 @@ class Worker:
                 lambda told: log.error("run %s can't go on: %s", run_id, told),
             )
         except RunLocked:
-            return None  # whoever has it hears of every request
+            raise
         except Interrupted:
             return 0.0
         except NewerJournal as problem:

@@ -45,14 +45,19 @@ def together(errands: Sequence[Errand], most: int) -> Iterator[tuple[tuple[str, 
 class Work(Protocol):
     """What a worker can do. The functions may be called again for the same thing, at any time."""
 
-    async def reach(self) -> None:
-        """Wait until work can begin: nothing can while the store is away, and that is no worker's fault."""
+    async def free(self, run_id: str, call: int | None) -> None:
+        """Wait until a run, or a call of one, can be taken over. Nothing can while the store is away, and that is no
+        worker's fault; nor what a worker has that lives, though the engine doesn't hear of it. Raises JournalError.
+        """
         ...
 
-    async def segment(self, run_id: str, *, reopens: bool = False, takes_over: bool = False) -> float | None:
+    async def segment(
+        self, run_id: str, *, reopens: bool = False, takes_over: bool = False, alone: bool = False
+    ) -> float | None:
         """Go on with a run until it is over or only waits. The answer: after how many seconds it must be woken,
         None for not before somebody asks. With `reopens`, what a cancel ended goes on; with `takes_over`, whoever has
-        the run now is gone or stands still, and loses it.
+        the run now is gone or stands still, and loses it; with `alone`, the engine gives a run to one worker at a time,
+        so one that another process has all the same is looked at again: the engine may have lost sight of that one.
         """
         ...
 

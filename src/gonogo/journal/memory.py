@@ -140,6 +140,11 @@ class MemoryRuns(SharedRuns):
         held, run.writer = run.writer is not None, None
         return held
 
+    def asked(self) -> dict[str, str]:
+        """The runs of which something is asked, each with the id of the first request."""
+        first = {run_id: next(iter(run.inbox.take()), None) for run_id, run in self._runs.items()}
+        return {run_id: request.request for run_id, request in first.items() if request is not None}
+
     def answers(self) -> bool:
         """It is here."""
         return True
@@ -229,6 +234,11 @@ class MemoryJournal(RunJournal):
             raise Bug(f"run {self.run_id}: a record came after its journal was closed")
         lines, self._next_seq = lines_of(records, self._next_seq, self._run.blobs, self.run_id)
         self._run.lines.extend(lines)
+
+    def confirm(self) -> None:
+        """Raises JournalError when another writes the run."""
+        if self._run.writer is not self:
+            raise JournalError(f"run {self.run_id} was taken over", advice="leave it to who has it")
 
     def close(self) -> None:
         """Let others write. May be called twice."""

@@ -211,6 +211,22 @@ class MemoryPool(Pool):
         with self._guard:
             return {call for run, call in self._entries if run == run_id}
 
+    def holds(self, run_id: str, call: int, before: int) -> bool:
+        """Whether a claim is still the last one."""
+        with self._guard:
+            entry = self._entries.get((run_id, call))
+            return entry is not None and not entry.ended and entry.claims == before + 1
+
+    def unclaimed(self, run_id: str) -> list[tuple[int, str]]:
+        """Call and label of those that nobody ever claimed."""
+        with self._guard:
+            mine = sorted((call, entry) for (run, call), entry in self._entries.items() if run == run_id)
+            return [(call, entry.ticket.label) for call, entry in mine if not (entry.claims or entry.ended)]
+
+    def ring(self, names: Collection[str]) -> None:
+        """Ring with each of these names."""
+        self._bells.ring(*names)
+
     def clear(self, run_id: str) -> None:
         """Forget all of a run."""
         with self._guard:

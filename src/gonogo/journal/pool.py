@@ -139,12 +139,24 @@ class Pool(Protocol):
         """Calls that were offered and aren't gone: whoever resumes the run must not take these for lost."""
         ...
 
+    def holds(self, run_id: str, call: int, before: int) -> bool:
+        """Whether a claim, by its `before`, is still the last one, and the call hasn't ended."""
+        ...
+
+    def unclaimed(self, run_id: str) -> list[tuple[int, str]]:
+        """Call and label of those that nobody ever claimed, in order."""
+        ...
+
+    def ring(self, names: Collection[str]) -> None:
+        """Ring with each of these names."""
+        ...
+
     def clear(self, run_id: str) -> None:
         """Forget all of a run that is over."""
         ...
 
     def bell(self, names: Collection[str]) -> Bell:
         """Rung with a run's id by `leave`, `withdraw` and requests in its inbox; with a worker's id when a
-        call of it is asked to stop.
+        call of it is asked to stop; and by `ring`.
         """
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeGuard
 
 from gonogo.core.events import RunStarted
@@ -26,7 +26,11 @@ class SharedRuns(Runs, Protocol):
         ...
 
     def cut_off(self, run_id: str) -> bool:
-        """End the session of whoever writes a run, for one that is gone or stands still; whether there was one."""
+        """Take a run from whoever writes it, for one that is gone or stands still; whether there was one."""
+        ...
+
+    def asked(self) -> Mapping[str, str]:
+        """The runs of which something is asked that no journal holds yet, each with the id of the first request."""
         ...
 
     def answers(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -10,6 +11,7 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import Worker
 
 from gonogo.engines.base import Limits, Stopping, Work
@@ -21,6 +23,8 @@ _BEAT = timedelta(seconds=BEAT_S)
 """Signs of life go out at once. By itself the SDK keeps them back for four fifths of the time that they may be late."""
 STICKY = timedelta(seconds=1)
 """How long a workflow waits for the worker that has it in memory, before any other may take it."""
+
+log = logging.getLogger("gonogo.worker")
 
 
 class TemporalWorker:
@@ -76,7 +80,10 @@ def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
     @activity.defn(name=SEGMENT)
     async def segment(run_id: str, reopens: bool) -> float:
         waits = await _performed(
-            work, run_id, None, lambda again: work.segment(run_id, reopens=reopens, takes_over=again)
+            work,
+            run_id,
+            None,
+            lambda again: work.segment(run_id, reopens=reopens, takes_over=again, alone=True),
         )
         return -1.0 if waits is None else waits
 
@@ -95,12 +102,13 @@ async def _performed(
     work: Work, run_id: str, number: int | None, begun: Callable[[bool], Coroutine[Any, Any, Any]]
 ) -> Any:
     """What comes of it. How many workers it lost is told with each sign of life, so the next one knows. Whoever takes
-    over waits until the store answers: that it is away is no fault of the work, and loses it no worker.
+    over waits until it is free: that the store is away, or that Temporal alone lost sight of who has it, is no fault of
+    the work, and loses it no worker.
     """
     info = activity.info()
     lost = _number(info.heartbeat_details)
     if info.attempt > 1:
-        await _beating(work.reach(), lost, first_s=BEAT_S)
+        await _beating(work.free(run_id, number), lost, first_s=BEAT_S)
     if lost >= LOSSES_MAX:
         return await work.aside(run_id, number, lost)
     return await _beating(begun(info.attempt > 1), lost + 1)
@@ -116,8 +124,25 @@ async def _beating(work: Coroutine[Any, Any, Any], lost: int, *, first_s: float 
     cancelled run.
     """
     task = asyncio.ensure_future(work)
-    await asyncio.wait([task], timeout=first_s)
-    while not task.done():
-        activity.heartbeat(lost)
-        await asyncio.wait([task], timeout=BEAT_S)
+    try:
+        await asyncio.wait([task], timeout=first_s)
+        while not task.done():
+            activity.heartbeat(lost)
+            await asyncio.wait([task], timeout=BEAT_S)
+    except asyncio.CancelledError:
+        raise _out_of_sight(task) from None
     return task.result()
+
+
+def _out_of_sight(task: asyncio.Future[Any]) -> ApplicationError:
+    """Temporal doesn't hear of the work any more: it was away, or this worker was cut off from it, or is told to end.
+    The work goes on. Temporal has it given to a worker again, and to this one as likely as not, which then waits for
+    what is under way.
+    """
+    task.add_done_callback(_is_told)
+    return ApplicationError("out of sight", category=ApplicationErrorCategory.BENIGN)
+
+
+def _is_told(task: asyncio.Future[Any]) -> None:
+    if not task.cancelled() and (problem := task.exception()) is not None:
+        log.warning("work that Temporal lost sight of failed: %s", problem)

@@ -36,6 +36,15 @@ _REGAIN = """
     update gonogo_runs set owner_backend = pg_backend_pid() where run_id = %(run)s and epoch = %(epoch)s
     returning next_seq
 """
+_RENEW = """
+    select pg_try_advisory_lock(%(key)s) from gonogo_runs where run_id = %(run)s and epoch = %(epoch)s
+"""
+_CUT_OFF = """
+    update gonogo_runs
+    set epoch = epoch + 1,
+        owner_host = null, owner_pid = null, owner_since_ms = null, owner_backend = null, owner_token = null
+    where run_id = %s
+"""
 _RELEASE = """
     update gonogo_runs
     set owner_host = null, owner_pid = null, owner_since_ms = null, owner_backend = null, owner_token = null
@@ -112,7 +121,7 @@ class Lease:
         self.epoch = row[0]
         self.idle_s = row[1] if len(row) > 1 else None
         self.generation = self._link.generation
-        self._link.renewals[self.run_id] = self._lock
+        self._link.renewals[self.run_id] = self._renew
 
     def _is_own(self, connection: Connection) -> bool:
         """Whether this very lease took the run, on a connection that was lost together with the answer."""
@@ -129,6 +138,13 @@ class Lease:
             self._locked_in = self._link.generation
         return True
 
+    def _renew(self, connection: Connection) -> None:
+        """Have the lock on a new connection, too; not of a run that is another's by now, who would find it locked."""
+        given = {"key": key_of(self.run_id, self._link.schema), "run": self.run_id, "epoch": self.epoch}
+        row = connection.execute(_RENEW, given).fetchone()
+        if row is not None and row[0]:
+            self._locked_in = self._link.generation
+
     def _unlock(self, connection: Connection) -> None:
         self.forget()
         connection.execute("select pg_advisory_unlock(%s)", [key_of(self.run_id, self._link.schema)])
@@ -139,7 +155,7 @@ class Lease:
         self._locked_in = 0
 
     def _ended_session(self, connection: Connection) -> NotYet:
-        cut_off(self.run_id, connection, self._link.schema)
+        end_session(self.run_id, connection, self._link.schema)
         return NotYet(f"the last session of run {self.run_id} isn't over yet")
 
     def _there_already(self) -> JournalError:
@@ -156,6 +172,14 @@ def key_of(run_id: str, schema: str) -> int:
 
 
 def cut_off(run_id: str, connection: Connection, schema: str) -> bool:
+    """Take a run from whoever writes it, and end the session; whether there was one. The epoch comes first: a writer
+    that lives has a new session at once, and would have its lock again before anybody else.
+    """
+    connection.execute(_CUT_OFF, [run_id])
+    return end_session(run_id, connection, schema)
+
+
+def end_session(run_id: str, connection: Connection, schema: str) -> bool:
     """End the session that writes a run, which lets go of it; whether there was one. Takes the rights of its role."""
     key = key_of(run_id, schema)
     pids = [pid for pid, held in connection.execute(_HELD).fetchall() if held == key]

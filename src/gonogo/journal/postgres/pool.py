@@ -199,6 +199,28 @@ class PostgresPool(Pool):
         )
         return {call for (call,) in rows}
 
+    def holds(self, run_id: str, call: int, before: int) -> bool:
+        """Whether a claim is still the last one. Raises JournalError."""
+        query = "select true from gonogo_tickets where run_id = %s and call = %s and claims = %s and not ended"
+        given = [run_id, call, before + 1]
+        row = self._link.do(
+            f"look after a call of run {run_id}",
+            lambda connection: connection.execute(query, given).fetchone(),
+        )
+        return row is not None
+
+    def unclaimed(self, run_id: str) -> list[tuple[int, str]]:
+        """Call and label of those that nobody ever claimed. Raises JournalError."""
+        query = "select call, label from gonogo_tickets where run_id = %s and claims = 0 and not ended order by call"
+        return self._link.do(
+            f"read the calls of run {run_id}",
+            lambda connection: connection.execute(query, [run_id]).fetchall(),
+        )
+
+    def ring(self, names: Collection[str]) -> None:
+        """Ring with each of these names. Raises JournalError."""
+        self._link.do("ring", lambda connection: _ring(connection, names))
+
     def clear(self, run_id: str) -> None:
         """Forget all of a run. Raises JournalError."""
 

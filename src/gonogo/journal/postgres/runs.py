@@ -39,6 +39,7 @@ _LINES = "select seq, line from gonogo_records where run_id = %s and seq >= %s o
 _SUBMIT = "insert into gonogo_runs as run (run_id, submitted) values (%s, %b) on conflict (run_id) do "
 _NEW = "nothing"
 _SAME = "update set submitted = excluded.submitted where run.next_seq is null and run.submitted = excluded.submitted"
+_ASKED = "select run_id, min(id) from gonogo_inbox where not refused group by run_id"
 _SUMMARIES = """
     select run_id, verdict, workflow, event, started_at_ms, last_at, first_seq, next_seq, parent, submitted, aside
     from gonogo_runs where run_id = any(%s)
@@ -204,13 +205,18 @@ class PostgresRuns(SharedRuns):
         return self._link.do("list runs", lambda connection: self._summaries(connection, ids))
 
     def cut_off(self, run_id: str) -> bool:
-        """End the session of whoever writes a run, for one that stands still; whether there was one. It writes no more
-        of the run once another has reopened it, and goes on if none has. Raises JournalError.
+        """Take a run from whoever writes it, alive or not, and end that session; whether there was one. It writes no
+        more of the run. Raises JournalError.
         """
         return self._link.do(
             f"cut off the writer of run {run_id}",
             lambda connection: cut_off(check_run_id(run_id), connection, self._link.schema),
         )
+
+    def asked(self) -> dict[str, str]:
+        """The runs of which something is asked, each with the id of the first request. Raises JournalError."""
+        rows = self._link.do("list requests", lambda connection: connection.execute(_ASKED).fetchall())
+        return {run_id: str(first) for run_id, first in rows}
 
     def answers(self) -> bool:
         """Whether Postgres lets somebody in, by a connection of its own."""

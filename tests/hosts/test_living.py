@@ -1,0 +1,107 @@
+"""Work of a worker that an engine lost sight of: whoever is to take it over asks in the store whether it lives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from tests.hosts.fleet import Fleet
+from tests.hosts.test_worker import Touch, outcome, with_fleet
+
+from gonogo.app import living
+
+OWN = "steps:\n  one: {type: touch, what: x, waits: true}\n"
+FAR = "steps:\n  one: {type: touch, what: x, waits: true, runs_on: far}\n"
+Story = Callable[[Fleet, Touch], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are in one loop."""
+    monkeypatch.setattr(living, "SILENT_S", 0.05)
+    monkeypatch.setattr(living, "LISTENS_S", 0.01)
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set once somebody was asked three times."""
+    times, many, answer = [0], asyncio.Event(), living.Living.answer
+
+    def counted(self: living.Living) -> None:
+        times[0] += 1
+        if times[0] > 6:  # both are asked each time
+            many.set()
+        answer(self)
+
+    monkeypatch.setattr(living.Living, "answer", counted)
+    return many
+
+
+@pytest.mark.parametrize(("text", "call"), [(OWN, None), (FAR, 1)], ids=["run", "call"])
+def test_what_a_living_worker_has_under_way_is_not_free(
+    text: str, call: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is once that has ended."""
+    many = asked(monkeypatch)
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(text)
+        await touch.begun.wait()
+        free = asyncio.create_task(made.workers["b"].free(run_id, call))
+        async with asyncio.timeout(20):
+            await many.wait()
+            assert not free.done()
+            touch.go.set()
+            await free
+        assert outcome(await made.end(run_id), "one") == "passed"
+
+    with_fleet(story, "a", "b", labels={"a": ("far",)})
+
+
+def test_what_a_dead_worker_had_is_free() -> None:
+    """Nobody answers for it."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(OWN)
+        await touch.begun.wait()
+        await made.workers["a"].leave()
+        async with asyncio.timeout(20):
+            await made.workers["b"].free(run_id, None)
+
+    with_fleet(story, "a", "b")
+
+
+def test_what_is_under_way_here_is_free_for_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is given its own work again goes on with it as it is."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(OWN)
+        await touch.begun.wait()
+        monkeypatch.setattr(living, "SILENT_S", 1000.0)
+        async with asyncio.timeout(20):
+            await made.workers["a"].free(run_id, None)
+        touch.go.set()
+
+    with_fleet(story, "a", "b")
+
+
+def test_calls_that_a_living_worker_cannot_hand_over_are_handed_over_for_it() -> None:
+    """It may have no way to the engine, whose other workers would wait for nothing."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(FAR)
+        async with asyncio.timeout(20):
+            while not made.runs.pool.open(run_id):  # noqa: ASYNC110 - nobody tells of an offer
+                await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert made.calls == []  # nobody had the label when it was handed over
+        made.labels["b"] = ("far",)
+        free = asyncio.create_task(made.workers["b"].free(run_id, None))
+        async with asyncio.timeout(20):
+            await touch.begun.wait()
+            touch.go.set()
+            await free
+        assert [each[2] for each in made.calls] == ["b"]
+
+    with_fleet(story, "a", "b")
