@@ -113,6 +113,16 @@ def test_a_person_says_what_became_of_a_call_in_doubt() -> None:
     assert (doubted("failed").started, doubted("failed").verdict) == (["post"], "NO-GO")
 
 
+@pytest.mark.parametrize(("start", "started"), [(0, 3), (1, 2), (2, 3)])
+def test_a_word_about_an_earlier_call_has_no_later_one_made_again(start: int, started: int) -> None:
+    """It was given twice, for no answer came at first. Nobody has looked what became of the later call (law 3)."""
+    script = Script(plan(step("post", effects="mutates")), calls={"post": Unclear()})
+    script.tell(AnswerGiven(step="post", text="again", start=1))
+    script.tell(AnswerGiven(step="post", text="again", start=start))
+    assert (len(script.started), script.verdict) == (started, "HOLD")
+    assert [one.reason for one in script.decided(d.NotTaken, "post")] == ["earlier"] * (started == 2)
+
+
 def test_another_word_leaves_it_in_doubt() -> None:
     """Nothing is guessed."""
     assert doubted("perhaps").verdict == "HOLD"

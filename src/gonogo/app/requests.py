@@ -54,8 +54,10 @@ async def answer_run_async(
     options = options or Options()
     runs = runs_in(options)
     target_id, step, scope = _waiting_place(runs, run_id, step, scope)
-    _refuse_other_words(state_of(runs.records(target_id)), step, scope, text)
-    request = AnswerGiven(step=step, text=clean(text), scope=scope, by=by)
+    state = state_of(runs.records(target_id))
+    _refuse_other_words(state, step, scope, text)
+    start = state.nodes[step][scope].attempts
+    request = AnswerGiven(step=step, text=clean(text), scope=scope, by=by, start=start)
     result, request_id = await _ask_of(runs, target_id, request, options)
     await heard(runs, target_id, request_id)
     return result

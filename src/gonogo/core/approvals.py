@@ -25,6 +25,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "answered": "it was answered already",
         "timeout": "its time for an answer was over",
         "nothing": "it waits for nothing",
+        "earlier": "it was about an earlier call of the step",
         "unnamed": "it needs the name of who answers, of 200 characters at most",
         "not_listed": "its giver is not among the approvers",
         "counted": "its giver has answered already",

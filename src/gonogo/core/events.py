@@ -190,7 +190,9 @@ class TimerFired(Event, frozen=True, tag="timer_fired"):
 class AnswerGiven(Event, frozen=True, tag="answer_given"):
     """A person answered a hold, or said what became of a call in doubt ("done", "not done").
 
-    `request` is the id of the message that brought it, so that one message is never acted on twice.
+    `request` is the id of the message that brought it, so that one message is never acted on twice. `start`: which call
+    of the step it is about, by how many there had been when it was given; 0 is whichever waits. Else a word that is
+    given twice, for no answer came at first, could be taken for one about a later call, which nobody has looked at.
     """
 
     step: str
@@ -198,6 +200,7 @@ class AnswerGiven(Event, frozen=True, tag="answer_given"):
     scope: str = ""
     by: str = ""
     request: str = ""
+    start: int = 0
 
 
 class CancelAsked(Event, frozen=True, tag="cancel_asked"):

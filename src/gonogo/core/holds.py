@@ -61,7 +61,9 @@ def answered(turn: Turn, event: AnswerGiven) -> None:
     if node.status == life.HOLDING and node.hold is not None and reminders.is_due(turn.state, node.hold):
         turn.clear_timer(node)
         woken(turn, node)
-    if node.status == life.IN_DOUBT:
+    if node.status in (life.IN_DOUBT, life.HOLDING) and event.start not in (0, node.attempts):
+        not_taken(turn, node, event, "earlier")
+    elif node.status == life.IN_DOUBT:
         settle_doubt(turn, node, event)
     elif node.status == life.HOLDING and node.hold is not None:
         reason = approvals.refusal(node.hold, event.by, event.text)
