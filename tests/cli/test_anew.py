@@ -26,6 +26,7 @@ class Process:
         self.now_s = 0.0
         self.anew = Anew(
             environment,
+            self.told.append,
             replace=self._replace,
             end=self._end,
             now=lambda: self.now_s,
@@ -63,7 +64,7 @@ def test_a_store_that_is_still_away_is_waited_for() -> None:
     """With a pause, and one more try on the count."""
     process = Process(**{TRIES: "3"})
     with pytest.raises(Ended):
-        process.anew.carry(away, process.told.append)
+        process.anew.carry(away)
     assert process.told == ["the worker can't begin again yet: the store is away"]
     assert (process.paused, process.replaced) == ([PAUSE_S], [{TRIES: "4"}])
 
@@ -73,7 +74,7 @@ def test_a_first_start_and_a_last_try_say_what_is_wrong(tries: str | None) -> No
     """A wrong address is no outage, and nobody waits for ever."""
     process = Process(**({} if tries is None else {TRIES: tries}))
     with pytest.raises(EngineError, match="the store is away"):
-        process.anew.carry(away, process.told.append)
+        process.anew.carry(away)
     assert process.replaced == []
 
 

@@ -29,7 +29,7 @@ class Here:
         self._loop = asyncio.get_running_loop()
         self.is_broken = False
         self.places = Places(places, [self.door])
-        self.groups = Groups(self, self, self.places, lambda: workers, singly=singly)  # type: ignore[arg-type]
+        self.groups = Groups(self, self, self.places, lambda: workers, singly=lambda _: singly)  # type: ignore[arg-type]
 
     async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
         self.begun += calls

@@ -72,7 +72,7 @@ class World:
         def is_up() -> bool:
             if process.poll() is not None:
                 raise AssertionError("a worker ended at once:\n" + "\n".join(self.said[-5:]))
-            return any(f"[{process.pid}] worker" in line for line in self.said)
+            return any(f"[{process.pid}]" in line and " takes work " in line for line in self.said)
 
         self.wait(is_up, "a worker")
         return process

@@ -17,6 +17,7 @@ from tests.servers.postgres import Server, freeze, thaw
 from gonogo.core.events import CancelAsked
 from gonogo.errors import JournalError, RunLocked
 from gonogo.journal.postgres import link
+from gonogo.journal.postgres import writer as writer_module
 from gonogo.journal.postgres.lease import key_of
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.postgres.writer import UNSYNCED_BYTES_MAX, PostgresJournal
@@ -285,6 +286,22 @@ def test_who_was_cut_off_and_lives_has_no_lock_again(journal, tables, record, da
         other.reopen("r").close()
     with pytest.raises(JournalError, match="another process, which has let go of it since"):
         journal.append([record(1)])
+
+
+def test_who_stood_still_hears_that_the_run_is_anothers_before_it_writes(
+    journal, record, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a record and what it has done outside. A moment after a record nobody asks again."""
+    with PostgresRuns(database) as other:
+        journal.append([record(1)])
+        other.cut_off("r")
+        journal.confirm()
+        monkeypatch.setattr(writer_module, "SURE_S", -1.0)
+        with pytest.raises(JournalError, match="run r was taken over by another process"):
+            journal.confirm()
+        again = other.reopen("r")
+        again.confirm()
+        again.close()
 
 
 def _reopened(runs: PostgresRuns, run_id: str) -> PostgresJournal:

@@ -27,11 +27,12 @@ STEADY_S = 60.0
 
 
 class Anew:
-    """One program's part. `environment`: as it was when the program began."""
+    """One program's part. `environment`: as it was when the program began. `tell` hears what becomes of the worker."""
 
     def __init__(
         self,
         environment: Mapping[str, str],
+        tell: Callable[[str], object],
         *,
         replace: Callable[[str, list[str], dict[str, str]], object] = os.execve,
         end: Callable[[int], object] = os._exit,
@@ -39,6 +40,7 @@ class Anew:
         pause: Callable[[float], object] = lambda seconds: select.select([], [], [], seconds),
     ) -> None:
         self._environment = dict(environment)
+        self._tell = tell
         self._tries = _number(environment.get(TRIES, ""))
         self._replace = replace
         self._end = end
@@ -46,7 +48,7 @@ class Anew:
         self._pause = pause
         self._ready_s: float | None = None
 
-    def carry(self, work: Callable[[], None], tell: Callable[[str], object]) -> None:
+    def carry(self, work: Callable[[], None]) -> None:
         """Do the work. When it can't begin in the place of one that could, it is tried again for a time.
 
         Raises EngineError, JournalError.
@@ -56,9 +58,9 @@ class Anew:
         except (EngineError, JournalError) as problem:
             if not 0 < self._tries < TRIES_MAX:
                 raise
-            tell(f"the worker can't begin again yet: {problem.message}")
+            self._tell(f"the worker can't begin again yet: {problem.message}")
             self._pause(PAUSE_S)
-            self.begin()
+            self._replaced()
 
     def ready(self) -> None:
         """Work is taken."""
@@ -69,7 +71,12 @@ class Anew:
         if self._ready_s is not None and self._now() - self._ready_s >= STEADY_S:
             self._tries = 0
         if self._tries >= TRIES_MAX:
+            self._tell(f"the worker began anew {TRIES_MAX} times and never lasted: it ends with code {EXIT_FENCED}")
             self._end(EXIT_FENCED)
+        self._tell("the worker begins anew in the same process, under a new name")
+        self._replaced()
+
+    def _replaced(self) -> NoReturn:
         told = {**self._environment, TRIES: str(self._tries + 1)}
         self._replace(sys.executable, sys.orig_argv, told)
         raise AssertionError("the program goes on after it was replaced")

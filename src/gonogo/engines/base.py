@@ -94,9 +94,14 @@ class Work(Protocol):
         ...
 
 
+UNLIMITED = 0
+"""As `calls_everywhere`, or as the calls of a `rate`."""
+
+
 class Limits(Struct, frozen=True):
     """How much a worker takes. `calls_everywhere` and `rate` (so many calls in so many seconds) bound each queue of
-    calls as a whole, where the engine can. `labels`: what calls with `runs_on` it takes, beside those without.
+    calls as a whole, where the engine can: None leaves what others have set, UNLIMITED lifts it. `labels`: what calls
+    with `runs_on` it takes, beside those without.
     """
 
     segments: int = 100

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -45,12 +45,19 @@ class Attempts:
     """Those of one run. Made and used within one asyncio event loop."""
 
     def __init__(
-        self, state: State, around: Surroundings, clock: RunClock, post: Callable[[e.AnyEvent], None]
+        self,
+        state: State,
+        around: Surroundings,
+        clock: RunClock,
+        post: Callable[[e.AnyEvent], None],
+        sure: Callable[[], Awaitable[None]],
     ) -> None:
+        """`sure` returns while the run is this process' to go on with, and raises JournalError else."""
         self.state = state
         self.around = around
         self.clock = clock
         self.post = post
+        self.sure = sure
         self.slots = Slots(around.slots)
         self._waiting: dict[int, asyncio.Future[str]] = {}
         self._last = 0
@@ -156,6 +163,8 @@ class _Ledger:
             return refusal
         self._tickets[wanted.number] = ticket, loan
         await attempts.slots.take(self._call)
+        if wanted.effects == "mutates":
+            await attempts.sure()
         return None
 
     def ended(self, ended: Ended, told: Told) -> None:

@@ -26,6 +26,7 @@ from gonogo.hosts.keys import Keys, Place
 from gonogo.hosts.outcomes import Outcomes, bug_in
 from gonogo.hosts.prepare import Card, Preparation, Prepared, Unprepared, key_of
 from gonogo.hosts.slots import Slots
+from gonogo.hosts.sure import Overtaken, Sure
 from gonogo.hosts.vault import Unopened
 from gonogo.provider import Context, Failed, Outcome
 
@@ -90,9 +91,13 @@ class Calls:
         post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
         may_call: Callable[[StartCall], Awaitable[Fault | None]] | None = None,
+        sure: Sure | None = None,
     ) -> None:
-        """`may_call` asks the runs above for one more call, where there are any; a fault says no."""
+        """`may_call` asks the runs above for one more call, where there are any; a fault says no. `sure` is asked right
+        before a call that mutates, and raises Overtaken or JournalError where that isn't ours to make any more.
+        """
         self._may_call = may_call
+        self._sure = sure
         self._state = state
         self._preparation = preparation
         self._outcomes = outcomes
@@ -245,6 +250,8 @@ class Calls:
         call = flight.command.call
         if isinstance(error, Unprepared):
             return self._outcomes.failure(call, self._clock.now(), error.fault)
+        if isinstance(error, Overtaken):
+            return self._overtaken(flight)
         if isinstance(error, Unopened):
             return self._outcomes.unopened(flight.step.name, call, self._clock.now(), error)
         if isinstance(error, GonogoError):
@@ -283,6 +290,8 @@ class Calls:
             return Failed(refusal)
         call = flight.command.call
         async with nullcontext() if card.provider.name == CONTAINER else self._slots.of(call):
+            if self._sure is not None and flight.command.effects == "mutates":
+                await self._sure(flight.command)
             self._set_alarm(flight, card, prepared)
             flight.called = True
             return await card.provider.run(prepared.call, context)
@@ -324,6 +333,12 @@ class Calls:
 
     def _stopped(self, flight: Flight) -> CallFailed:
         fault = cancellation(flight.command.step, "stopped")
+        return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=flight.effect)
+
+    def _overtaken(self, flight: Flight) -> CallFailed:
+        step = flight.command.step
+        message = f"another worker has taken over the call of {step}"
+        fault = Fault("call.overtaken", "transient", f"{step}/overtaken", message)
         return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=flight.effect)
 
     def _timed_out(self, flight: Flight) -> CallFailed:

@@ -19,6 +19,7 @@ from gonogo.errors import Bug, JournalError
 from gonogo.hosts.answers import Answers
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
+from gonogo.hosts.sure import Overtaken
 from gonogo.hosts.vault import Vault
 from gonogo.hosts.workplace import Workplace
 from gonogo.journal.pool import Claim
@@ -143,6 +144,7 @@ class Errands:
             lambda event: self._pool.leave(
                 visit.run_id, command.call, event, last=False, before=claim.before
             ),
+            lambda: self._pool.holds(visit.run_id, command.call, claim.before),
         )
 
     async def _visit(self, run_id: str) -> _Visit:
@@ -178,10 +180,19 @@ class _Visit:
         around = around_of(first)
         self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
         self._leave: dict[int, Callable[[AnyEvent], object]] = {}
+        self._holds: dict[int, Callable[[], bool]] = {}
         vault = Vault(state, runs.seals(run_id), around.redactor, resumed=True)
         vault.load()
         self._place = Workplace(
-            state, runs.blobs(run_id), vault, around, RunClock(), _no_child, post=self._post, fail=self._fail
+            state,
+            runs.blobs(run_id),
+            vault,
+            around,
+            RunClock(),
+            _no_child,
+            post=self._post,
+            fail=self._fail,
+            sure=self._sure,
         )
 
     @property
@@ -211,10 +222,12 @@ class _Visit:
         self._place.evaluations.state_moves()
         self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
 
-    async def perform(self, command: StartCall, leave: Callable[[AnyEvent], object]) -> AnyEvent:
-        """The event that ends the call; those before it are left as they come."""
+    async def perform(
+        self, command: StartCall, leave: Callable[[AnyEvent], object], holds: Callable[[], bool]
+    ) -> AnyEvent:
+        """The event that ends the call; those before it are left as they come. `holds`: whether the claim does."""
         answer = self._answers[command.call] = asyncio.get_running_loop().create_future()
-        self._leave[command.call] = leave
+        self._leave[command.call], self._holds[command.call] = leave, holds
         try:
             self._place.calls.start(command)
             event: AnyEvent = await answer
@@ -222,6 +235,13 @@ class _Visit:
         finally:
             self._answers.pop(command.call, None)
             self._leave.pop(command.call, None)
+            self._holds.pop(command.call, None)
+
+    async def _sure(self, command: StartCall) -> None:
+        """Right before something changes outside: this worker may have stood still since its claim (law 3)."""
+        holds = self._holds.get(command.call)
+        if holds is None or not holds():
+            raise Overtaken
 
     def stop(self, call: int) -> None:
         self._place.calls.stop(call)

@@ -22,12 +22,14 @@ from gonogo.expressions.results import Failure
 if TYPE_CHECKING:
     from gonogo.gate.budgets import Purse
     from gonogo.gate.gate import Gate
+    from gonogo.gate.ledger import Ended, Opens, Told, Wanted
     from gonogo.gate.policy import Policy
     from gonogo.gate.rules import Answer
     from gonogo.hosts.above import Above
     from gonogo.hosts.attempts import Attempts
     from gonogo.hosts.base import Surroundings
     from gonogo.hosts.evaluation import Evaluations
+    from gonogo.hosts.sure import Sure
 
 DEFAULT = "default"
 """The named policy for steps that name none."""
@@ -40,14 +42,22 @@ REACH_S = 86_400.0
 class Gates:
     """Makes the gates of one run."""
 
-    __slots__ = ("_around", "_attempts", "_evaluations", "_policies", "_purse", "_state")
+    __slots__ = ("_around", "_attempts", "_evaluations", "_policies", "_purse", "_state", "_sure")
 
     def __init__(
-        self, state: State, around: Surroundings, evaluations: Evaluations, attempts: Attempts | None
+        self,
+        state: State,
+        around: Surroundings,
+        evaluations: Evaluations,
+        attempts: Attempts | None,
+        sure: Sure | None = None,
     ) -> None:
-        """`attempts` is where calls write theirs; without it they are told of with the call's end."""
+        """`attempts` is where calls write theirs; without it they are told of with the call's end, and those that
+        mutate are only `sure` before each.
+        """
         self._state = state
         self._attempts = attempts
+        self._sure = sure
         self._around = around
         self._evaluations = evaluations
         self._policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
@@ -80,13 +90,19 @@ class Gates:
             redact=self._around.redactor.text,
             watch=_watch(tell),
             clock=outbound.clock,
-            ledger=None if attempts is None else attempts.opener(command, self._names(policy), requests),
+            ledger=self._fence(command)
+            if attempts is None
+            else attempts.opener(command, self._names(policy), requests),
             seed=f"{command.intent}/{command.attempt}",
         )
         if outbound.trouble is not None:
             tell(f"breakers aren't kept: {outbound.trouble}")
             outbound.trouble = None
         return gate
+
+    def _fence(self, command: StartCall) -> Opens | None:
+        sure = self._sure
+        return None if sure is None else lambda step: _Fence(lambda: sure(command))
 
     def above(self, command: StartCall) -> Above | None:
         """Where the run beneath a call asks before it spends; None where nobody has a budget."""
@@ -148,6 +164,31 @@ class Gates:
             return Answer(bool(result.value), read_along(scope, seen))
 
         return evaluate
+
+
+class _Fence:
+    """A ledger that writes nothing, and lets attempts go that are still ours to make. A gate may wait for long between
+    two.
+    """
+
+    carried = None
+
+    def __init__(self, sure: Callable[[], Awaitable[None]]) -> None:
+        self._sure = sure
+
+    async def ask(self, wanted: Wanted, told: Told) -> str | None:
+        if wanted.effects == "mutates":
+            await self._sure()
+        return None
+
+    def ended(self, ended: Ended, told: Told) -> None:
+        """Nobody is told before the end of the call."""
+
+    def waits(self, wait_s: float, target: str, elapsed_s: float, told: Told) -> None:
+        """As above."""
+
+    def over(self, told: Told) -> None:
+        """As above."""
 
 
 def once() -> Policy:

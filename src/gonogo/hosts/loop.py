@@ -36,7 +36,7 @@ from gonogo.core.events import (
 )
 from gonogo.core.machine import advance
 from gonogo.core.state import State
-from gonogo.errors import Bug, GonogoError, Interrupted
+from gonogo.errors import Bug, GonogoError, Interrupted, JournalError
 from gonogo.hosts.attempts import Attempts
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
@@ -65,7 +65,7 @@ class RunLoop:
         self.journal = journal
         self.around = around
         self.clock = clock
-        self._attempts = Attempts(state, around, clock, self.post)
+        self._attempts = Attempts(state, around, clock, self.post, self._sure)
         vault = vault_of(state, journal, around.redactor)
         self.workplace = Workplace(
             state,
@@ -77,6 +77,7 @@ class RunLoop:
             post=self.post,
             fail=self.fail,
             attempts=self._attempts,
+            sure=lambda command: self._sure(),
         )
         self.evaluations = self.workplace.evaluations
         self._calls = self.workplace.calls
@@ -107,6 +108,16 @@ class RunLoop:
         if not self._done.done():
             expected = isinstance(error, GonogoError) or not isinstance(error, Exception)
             self._done.set_exception(error if expected else self._bug(error))
+
+    async def _sure(self) -> None:
+        """Right before something changes outside: a host that stood still since its last record may have lost the run
+        (law 3). Raises JournalError.
+        """
+        try:
+            await self._pen.sure()
+        except JournalError as error:
+            self.fail(error)
+            raise
 
     def _bug(self, error: BaseException) -> Bug:
         told = self.around.redactor.text(f"the engine failed: {type(error).__name__}: {error}")

@@ -72,6 +72,18 @@ class Pen:
                 self._free = self._loop.create_future()
             await asyncio.shield(self._free)
 
+    async def sure(self) -> None:
+        """Returns while the run is this host's, waiting for a store that is away. Raises JournalError when another may
+        have it.
+        """
+        while True:
+            await self.free()
+            try:
+                self._journal.at_once(self._journal.confirm)
+                return
+            except StoreAway as away:
+                await _back(self._loop, away)
+
     def write(self) -> Sequence[Record]:
         """Append what was added since the last time; those that are durable now. It may be stuck afterwards. Raises
         JournalError.
@@ -84,6 +96,9 @@ class Pen:
         except StoreAway as away:
             self._stick(away)
             return ()
+        except JournalError:
+            self._unwritten = []  # nothing more can be written; to try would hide the reason
+            raise
         self._unwritten, self.must_sync, self._stuck_s = [], False, None
         if self._free is not None:
             self._free.set_result(None)
@@ -132,6 +147,18 @@ class Pen:
         told = self._around.redactor.text(text)
         with suppress(Exception):  # whoever listens may be what broke
             self._around.log(LogLine(self._journal.run_id, "", "", "warn", told))
+
+
+async def _back(loop: asyncio.AbstractEventLoop, away: StoreAway) -> None:
+    """Until the store answers again. Raises JournalError when it isn't waited for any longer."""
+    back: asyncio.Future[None] = loop.create_future()
+
+    def fail(problem: BaseException) -> None:
+        if not back.done():
+            back.set_exception(problem)
+
+    when_back(loop, away, lambda: None if back.done() else back.set_result(None), fail)
+    await back
 
 
 def when_back(

@@ -25,6 +25,7 @@ from gonogo.hosts.outcomes import Outcomes
 from gonogo.hosts.prepare import Preparation
 from gonogo.hosts.schemas import Schemas
 from gonogo.hosts.slots import Slots
+from gonogo.hosts.sure import Sure
 from gonogo.hosts.templates import Templates
 from gonogo.hosts.tools import StepTools
 from gonogo.hosts.vault import Vault
@@ -47,14 +48,17 @@ class Workplace:
         post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
         attempts: Attempts | None = None,
+        sure: Sure | None = None,
     ) -> None:
-        """`attempts`: where the gates of its calls write theirs, and ask; only the run's loop has it."""
+        """`attempts`: where the gates of its calls write theirs, and ask; only the run's loop has it. `sure`: asked
+        right before a call that mutates begins (`sure.py`).
+        """
         self._state = state
         self._around = around
         self._child = child
         self.templates = Templates()
         self.evaluations = Evaluations(self._open_sandbox, self.templates, around.redactor, Limits())
-        self._gates = Gates(state, around, self.evaluations, attempts)
+        self._gates = Gates(state, around, self.evaluations, attempts, sure)
         bytes_max = state.graph.plan.limits.output_bytes_max
         outcomes = Outcomes(around.redactor, vault, blobs, Schemas(), bytes_max)
         preparation = Preparation(
@@ -71,6 +75,7 @@ class Workplace:
             post=post,
             fail=fail,
             may_call=attempts.may_call if attempts is not None and around.above is not None else None,
+            sure=sure,
         )
 
     def _open_sandbox(self) -> Sandbox:

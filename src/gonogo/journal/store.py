@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.lines import Reading
     from gonogo.journal.summary import Summary
+    from gonogo.journal.wanted import Wanted
 
 __all__ = [
     "Blobs",
@@ -122,6 +123,12 @@ class RunJournal(Protocol):
         """Add a batch, all or none; with `sync` it survives a power cut when this returns. Raises JournalError."""
         ...
 
+    def confirm(self) -> None:
+        """Raises JournalError when another process may write the run by now, as it may where this one stood still.
+        Nobody takes a file from a process that lives.
+        """
+        return
+
     def close(self) -> None:
         """Make everything durable and let others write. May be called twice. What couldn't be appended isn't waited
         for.
@@ -189,6 +196,15 @@ class Sums(Protocol):
 
     def summaries(self, ids: Iterable[str]) -> list[Summary]:
         """These runs, in this order; what can't be told is said in `note`. Raises JournalError."""
+        ...
+
+
+@runtime_checkable
+class Finds(Protocol):
+    """A place that finds runs among very many by itself."""
+
+    def find(self, wanted: Wanted, limit: int) -> list[Summary]:
+        """The newest runs that are wanted, the newest first. Raises JournalError."""
         ...
 
 

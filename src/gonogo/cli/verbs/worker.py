@@ -5,17 +5,28 @@ from __future__ import annotations
 import logging
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gonogo.cli import options
 from gonogo.cli.anew import Anew
+from gonogo.cli.lines import speak
 from gonogo.cli.session import Session
 from gonogo.errors import UsageError
 
+if TYPE_CHECKING:
+    from gonogo.app.engines import Carrier, Limits
+    from gonogo.hosts.base import LogLine
+
+log = logging.getLogger("gonogo.worker")
+
 LABEL = r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?"
 """As in `config/schema/base.py`, which takes long to import."""
+LIFTED = "unlimited"
+UNLIMITED = 0
+"""As in `engines/base.py`."""
+EVERYWHERE_MAX = 100_000
 RATE_CALLS_MAX = 1_000_000
 RATE_SECONDS_MIN = 0.001
 """Engines keep these as numbers of their own; what is far from any use may not fit."""
@@ -31,11 +42,14 @@ RATE_SECONDS_MIN = 0.001
 @click.option("--calls", type=click.IntRange(1, 1_000), default=16, metavar="N", help="Calls at once; 16.")
 @click.option(
     "--calls-everywhere",
-    type=click.IntRange(1, 100_000),
     metavar="N",
-    help="Calls at once over all workers of a queue (DBOS only).",
+    help="Calls at once over all workers of a queue (DBOS only), or 'unlimited'; as it was set before if absent.",
 )
-@click.option("--rate", metavar="N/SECONDS", help="So many calls of a queue in so many seconds, like 100/60.")
+@click.option(
+    "--rate",
+    metavar="N/SECONDS",
+    help="So many calls of a queue in so many seconds, like 100/60, or 'unlimited'; DBOS keeps it, if absent.",
+)
 @click.option(
     "--drain", default="30s", metavar="TIME", help="How long to wait for calls when told to stop; 30s."
 )
@@ -52,34 +66,43 @@ def COMMAND(session: Session, /, engine: str | None, **given: Any) -> int:  # no
     from gonogo.app import Options
     from gonogo.app.engines import Carrier, Limits, serve
 
+    if engine is None:
+        raise UsageError("which engine?", advice="give --engine dbos or --engine temporal")
     limits = Limits(
         segments=given["runs"],
         calls=given["calls"],
-        calls_everywhere=given["calls_everywhere"],
+        calls_everywhere=_everywhere(given["calls_everywhere"], engine),
         rate=_rate(given["rate"]),
         labels=tuple(_label(text) for text in given["labels"]),
         drain_s=options.seconds(given["drain"], "--drain"),
     )
-    if engine is None:
-        raise UsageError("which engine?", advice="give --engine dbos or --engine temporal")
-    anew = Anew(os.environ)
+    anew = Anew(os.environ, log.warning)
     carrier = Carrier(engine, given["url"], given["queue"])  # type: ignore[arg-type]
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=_level(session))
+    speak(session.output, session.environment, session.secrets)
 
     def ready(name: str) -> None:
         anew.ready()
-        session.output.say(f"worker {name} takes work from {engine}; stop it with Ctrl-C")
+        log.info("worker %s takes work from %s%s: %s", name, engine, _where(carrier), _takes(limits))
 
-    store = Options(runs=given["store"])
-    anew.carry(lambda: serve(carrier, store, limits, ready=ready, fenced=anew.begin), session.output.complain)
-    session.output.say("the worker has ended; its runs go on with others")
+    store = Options(runs=given["store"], log=_of_the_store)
+    anew.carry(lambda: serve(carrier, store, limits, ready=ready, fenced=anew.begin))
     return 0
 
 
-def _level(session: Session) -> int:
-    if session.output.quiet:
-        return logging.ERROR
-    return logging.INFO if session.output.verbose else logging.WARNING
+def _of_the_store(line: LogLine) -> None:
+    """What runs say is in their journals."""
+    if not line.run_id:
+        log.warning("%s", line.text)
+
+
+def _where(carrier: Carrier) -> str:
+    return f" at {carrier.address}, queue {carrier.queue}" if carrier.address else ""
+
+
+def _takes(limits: Limits) -> str:
+    told = [f"{limits.segments} runs and {limits.calls} calls at once"]
+    told += [f"labels {', '.join(limits.labels)}" if limits.labels else "no labels"]
+    return "; ".join(told)
 
 
 def _label(text: str) -> str:
@@ -91,9 +114,25 @@ def _label(text: str) -> str:
     return text
 
 
+def _everywhere(text: str | None, engine: str) -> int | None:
+    if text is None or text == LIFTED:
+        return None if text is None else UNLIMITED
+    if engine == "temporal":
+        raise UsageError(
+            "Temporal knows no bound of calls over all workers",
+            advice="bound each worker with --calls, or how many start with --rate",
+        )
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:7]) <= EVERYWHERE_MAX):
+        raise UsageError(
+            f"--calls-everywhere takes 1 to {EVERYWHERE_MAX}, not {text[:80]!r}",
+            advice=f"{LIFTED!r} lifts what was set before",
+        )
+    return int(text)
+
+
 def _rate(text: str | None) -> tuple[int, float] | None:
-    if text is None:
-        return None
+    if text is None or text == LIFTED:
+        return None if text is None else (UNLIMITED, 1.0)
     calls, _, seconds = text.partition("/")
     try:
         rate = int(calls), float(seconds)

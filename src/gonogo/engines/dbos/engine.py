@@ -29,10 +29,16 @@ _RING = sa.text("select pg_notify(:channel, :name)")
 class DbosEngine:
     """The queues of one database."""
 
-    def __init__(self, address: Address, begin: Begin = lambda run_id, calls, label: False) -> None:
-        """Raises EngineError when the database can't be reached."""
-        self.together = GROUP_MAX
-        """Most calls in one workflow. One, where the queue has limits, which count workflows."""
+    def __init__(
+        self,
+        address: Address,
+        begin: Begin = lambda run_id, calls, label: False,
+        together: Callable[[int], int] = lambda most: most,
+    ) -> None:
+        """`together`: how many calls a workflow stands for, of those that it may. Raises EngineError when the database
+        can't be reached.
+        """
+        self._together = together
         self._address = address
         self._begin = begin
         with self._told("reached"):
@@ -85,7 +91,7 @@ class DbosEngine:
         """Put calls into the queues of their labels, those of one run together."""
 
         def work(transaction: sa.Connection) -> None:
-            for (run_id, label), calls in together(errands, self.together):
+            for (run_id, label), calls in together(errands, self._together(GROUP_MAX)):
                 options = _options(names.CALLS_OF, names.queue_of(label), names.group_id(run_id))
                 self._client.enqueue_in_transaction(transaction, options, run_id, calls, label)
             for label in sorted({errand.label for errand in errands}):

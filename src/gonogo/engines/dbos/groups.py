@@ -73,11 +73,18 @@ class Places:
 class Groups:
     """What a worker does with groups of calls. Within its event loop.
 
-    `workers` says how many share the queue. With `singly`, a workflow stands for one call: its queue counts them.
+    `workers` says how many share the queue. `singly`: of which labels a workflow stands for one call, since its queue
+    counts them.
     """
 
     def __init__(
-        self, work: Work, engine: Engine, places: Places, workers: Callable[[], int], *, singly: bool
+        self,
+        work: Work,
+        engine: Engine,
+        places: Places,
+        workers: Callable[[], int],
+        *,
+        singly: Callable[[str], bool],
     ) -> None:
         self._work = work
         self._engine = engine
@@ -88,7 +95,7 @@ class Groups:
 
     def begin(self, run_id: str, calls: Sequence[int], label: str) -> bool:
         """Perform a few calls of a run that is here, as long as there is little else to do; whether that is so."""
-        if self._singly or len(calls) > SHARE_MIN or not self._places.is_free_for(len(calls)):
+        if self._singly(label) or len(calls) > SHARE_MIN or not self._places.is_free_for(len(calls)):
             return False
         self._places.take(len(calls))
         own = asyncio.get_running_loop().create_task(self._performed_here(run_id, calls, label))
@@ -103,11 +110,11 @@ class Groups:
 
     async def perform(self, run_id: str, calls: Sequence[int], label: str) -> None:
         """Until each call has ended, is another worker's, or is in the queue again."""
-        share = self._share(len(calls))
+        share = self._share(len(calls), label)
         kept = [*calls[:share], *await self._left_over(run_id, calls[share:], label)]
         begun: list[asyncio.Task[None]] = []
         while kept:
-            places = self._places.take(1 if self._singly else len(kept))
+            places = self._places.take(1 if self._singly(label) else len(kept))
             if places:
                 now, kept = kept[:places], kept[places:]
                 begun.append(asyncio.create_task(self._begun(run_id, now)))
@@ -138,8 +145,8 @@ class Groups:
         finally:
             self._places.give(taken)
 
-    def _share(self, calls: int) -> int:
-        return 1 if self._singly else max(SHARE_MIN, -(-calls // self._workers()))
+    def _share(self, calls: int, label: str) -> int:
+        return 1 if self._singly(label) else max(SHARE_MIN, -(-calls // self._workers()))
 
     async def _left_over(self, run_id: str, calls: Sequence[int], label: str) -> list[int]:
         """Hand calls back; those that can't be handed back."""

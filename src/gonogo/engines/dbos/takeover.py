@@ -31,6 +31,7 @@ FROZEN_S = 3.5
 """A row this old belongs to a worker that stands still, or whose machine is gone without a word."""
 EXIT_FENCED = 75
 """Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
+RUNS_SHOWN = 5
 _KEY_OF = "gonogo worker "
 KEEPALIVE = {
     "keepalives_idle": 2,
@@ -92,6 +93,11 @@ class Lease:
         self._connection.execute("select pg_advisory_unlock(%s)", (_SETUP_LOCK,))
         if not self._locked(self.worker):
             raise RuntimeError(f"the worker id {self.worker} is in use")
+
+    @property
+    def connection(self) -> psycopg.Connection[Any]:
+        """This worker's session."""
+        return self._connection
 
     def enlist(self) -> None:
         """From now on others see whether this worker lives, so somebody has to `renew` this."""
@@ -172,8 +178,9 @@ class Watch:
         self._lease.enlist()
         self._thread.start()
 
-    def take_over_by(self, client: DBOSClient) -> None:
-        """Once the queues are there, take over, too."""
+    def take_over_by(self, client: DBOSClient, look: Callable[[], object]) -> None:
+        """Once the queues are there, take over, too, and have `look` see what else there is."""
+        self._look = look
         self._client = client
 
     def stop(self) -> None:
@@ -186,12 +193,13 @@ class Watch:
             try:
                 if self._client is not None:
                     self._take_over_all(self._client)
+                    self._look()
                 elif self._alive():
                     self._lease.renew()
             except psycopg.OperationalError as problem:
                 reason = str(problem).partition("\n")[0]
                 log.critical(
-                    "%s lost its session, so others may have its work: it ends (%s)",
+                    "%s lost its session with the store (%s): all that it did here stops, since others may have it",
                     self._lease.worker,
                     reason,
                 )
@@ -213,7 +221,9 @@ class Watch:
     def _take_over(self, worker: str, client: DBOSClient) -> None:
         """Its calls are free for others before these are told of them: they claim none that a living worker has."""
         self._told.lost(worker)
-        for status in _under_way(client, worker):
+        left = _under_way(client, worker)
+        log.warning("%s is gone or stands still; its work goes to others: %s", worker, _pieces(left))
+        for status in left:
             self._lease.renew()  # a worker with much to take over must not look frozen itself
             run_id = names.run_of(status.workflow_id)
             times = self._lease.taken_over(status.workflow_id) if run_id is not None else 0
@@ -239,6 +249,12 @@ def resume(client: DBOSClient, lease: Lease, status: WorkflowStatus) -> None:
 
 def _under_way(client: DBOSClient, worker: str) -> list[WorkflowStatus]:
     return client.list_workflows(status="PENDING", executor_id=worker, load_input=False, load_output=False)
+
+
+def _pieces(left: list[WorkflowStatus]) -> str:
+    runs = [run_id for status in left if (run_id := names.run_of(status.workflow_id)) is not None]
+    shown = ", ".join(runs[:RUNS_SHOWN]) + (", …" if len(runs) > RUNS_SHOWN else "")
+    return f"{len(runs)} runs{f' ({shown})' if runs else ''} and {len(left) - len(runs)} groups of calls"
 
 
 def _connected(address: Address) -> psycopg.Connection[Any]:

@@ -7,6 +7,7 @@ isn't over. When it is carried again after a crash, the whole function runs agai
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from dbos import DBOS, DBOSClient
 from dbos._serialization import DBOSPortableJSON
 
 from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
-from gonogo.engines.dbos import names
+from gonogo.engines.dbos import bounds, names
 from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.groups import Groups, Places
@@ -26,10 +27,6 @@ from gonogo.journal.postgres.address import Address
 
 POLL_S = 1.0
 """How often the queue of segments is looked at when nobody rings: nobody does when a delay is over."""
-POLL_CALLS_S = 5.0
-"""The same for queues of calls. Whoever puts some there rings, and who missed it was without a connection."""
-POLL_SHARED_S = 0.05
-"""The same for a queue with limits over all workers: when there is room again, nobody is told."""
 AFTER_S = 0.02
 """So long after a workflow's end DBOS has noted it, and may begin another in its place."""
 _ADVICE = "check the store's address; its user must be allowed to create schemas and tables there"
@@ -39,6 +36,8 @@ TOLD_S = 3.0
 """Longest for what the thread that takes over waits for; it has a lease to renew."""
 HANGS_S = 20.0
 """A loop that doesn't go round for so long hangs."""
+
+log = logging.getLogger("gonogo.worker")
 
 
 class DbosWorker:
@@ -57,6 +56,7 @@ class DbosWorker:
         with told(f"the database {address} can't be used by a worker", address, _ADVICE):
             self._lease = Lease(self.address, self.worker)
             self._lease.acquire()
+        self._bounds = bounds.Bounds(self._lease.connection)
         self._queues: frozenset[str] = frozenset()
         """Of the calls that this worker takes; none before and after it does."""
         self._groups: Groups | None = None
@@ -68,7 +68,7 @@ class DbosWorker:
     def engine(self) -> DbosEngine:
         """Hands over work. Raises EngineError when the database can't be reached."""
         if self._engine is None:
-            self._engine = DbosEngine(self.address, self._begin)
+            self._engine = DbosEngine(self.address, self._begin, self._bounds.together)
         return self._engine
 
     def _begin(self, run_id: str, calls: Sequence[int], label: str) -> bool:
@@ -82,14 +82,17 @@ class DbosWorker:
         queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
         doors = {queue: Door() for queue in (names.SEGMENTS, *queues)}
         watch = Watch(self._lease, _Told(work, loop), self._is_alive)
-        places = Places(_places(limits), [doors[queue] for queue in queues])
-        groups = self._groups = self._grouping(work, limits, places)
+        places = Places(limits.calls, [doors[queue] for queue in queues])
+        handing_back = DbosEngine(self.address, together=self._bounds.together)
+        groups = self._groups = Groups(
+            work, handing_back, places, lambda: self._lease.others + 1, singly=self._bounds.counts
+        )
         _define(work, loop, limits, groups, doors)
         DBOS.listen_queues(list(doors))
         ticking = loop.create_task(self._tick())
         watch.start(self._fenced)
         with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
-            await asyncio.to_thread(_launch, limits, queues)
+            await asyncio.to_thread(self._launch, limits, queues)
         hang(doors, self._dbos.background_thread_stop_events)
         deaf = [work.listen(queue, _ear(queue, door, places, loop)) for queue, door in doors.items()]
         client = DBOSClient(
@@ -97,12 +100,13 @@ class DbosWorker:
             dbos_system_schema=names.SCHEMA,
             serializer=DBOSPortableJSON,
         )
-        watch.take_over_by(client)
+        watch.take_over_by(client, self._bounds.look)
         try:
             self._queues = frozenset(queues)
             ready()
             await stopping.wait()
             self._queues = frozenset()
+            logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each workflow that is left to others
             patience_s = max(1, round(limits.drain_s))
             await asyncio.gather(
                 asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=patience_s),
@@ -119,11 +123,20 @@ class DbosWorker:
             client.destroy()
         self._lease.release()
 
-    def _grouping(self, work: Work, limits: Limits, places: Places) -> Groups:
-        singly = limits.calls_everywhere is not None or limits.rate is not None
-        if singly:
-            self.engine.together = 1
-        return Groups(work, DbosEngine(self.address), places, lambda: self._lease.others + 1, singly=singly)
+    def _launch(self, limits: Limits, queues: list[str]) -> None:
+        self._bounds.look()  # as soon as DBOS is there, it takes calls
+        DBOS.launch()
+        DBOS.register_queue(
+            names.SEGMENTS,
+            worker_concurrency=limits.segments,
+            polling_interval_sec=POLL_S,
+            on_conflict="always_update",
+        )
+        for queue in queues:
+            DBOS.register_queue(queue, polling_interval_sec=bounds.POLL_S, on_conflict="never_update")
+        self._bounds.agree(queues, limits)
+        if kept := self._bounds.of(queues):
+            log.info("over all workers %s; --calls-everywhere unlimited and --rate unlimited lift it", kept)
 
     async def _tick(self) -> None:
         while True:
@@ -153,7 +166,7 @@ def _define(
 ) -> None:
     """The two workflows. They run on DBOS' loop and only wait for what is done on the worker's."""
     segments = _Running(limits.segments, doors[names.SEGMENTS], loop)
-    grouped = {queue: _Running(_places(limits), door, loop) for queue, door in doors.items()}
+    grouped = {queue: _Running(limits.calls, door, loop) for queue, door in doors.items()}
 
     @DBOS.workflow(name=names.SEGMENT)
     async def segment(run_id: str, reopens: bool) -> None:
@@ -201,32 +214,6 @@ class _Running:
 
 async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> Any:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
-
-
-def _launch(limits: Limits, queues: list[str]) -> None:
-    DBOS.launch()
-    DBOS.register_queue(
-        names.SEGMENTS,
-        worker_concurrency=limits.segments,
-        polling_interval_sec=POLL_S,
-        on_conflict="always_update",
-    )
-    rate = None if limits.rate is None else {"limit": limits.rate[0], "period": limits.rate[1]}
-    shared = limits.calls_everywhere is not None or rate is not None
-    for queue in queues:
-        DBOS.register_queue(
-            queue,
-            worker_concurrency=_places(limits),
-            global_concurrency=limits.calls_everywhere,
-            limiter=rate,  # type: ignore[arg-type]
-            polling_interval_sec=POLL_SHARED_S if shared else POLL_CALLS_S,
-            on_conflict="always_update",
-        )
-
-
-def _places(limits: Limits) -> int:
-    everywhere = limits.calls_everywhere
-    return limits.calls if everywhere is None else min(limits.calls, everywhere)
 
 
 class _Told(Told):

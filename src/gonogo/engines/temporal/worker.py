@@ -47,7 +47,8 @@ class TemporalWorker:
         client = await Client.connect(self._address, namespace=self._namespace)
         segment, call, aside = _activities(work)
         drain = timedelta(seconds=limits.drain_s)
-        rate = None if limits.rate is None else limits.rate[0] / limits.rate[1]
+        rate = limits.rate[0] / limits.rate[1] if limits.rate else None
+        rate = rate or None  # lifted
         async with AsyncExitStack() as stack:
             for label in ("", *limits.labels):
                 calls = Worker(

@@ -201,7 +201,9 @@ class PostgresPool(Pool):
 
     def holds(self, run_id: str, call: int, before: int) -> bool:
         """Whether a claim is still the last one. Raises JournalError."""
-        query = "select true from gonogo_tickets where run_id = %s and call = %s and claims = %s and not ended"
+        query = (
+            "select true from gonogo_tickets where run_id = %s and call = %s and claims = %s and not ended"
+        )
         given = [run_id, call, before + 1]
         row = self._link.do(
             f"look after a call of run {run_id}",

@@ -7,17 +7,17 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import structs
 
 from gonogo.core.events import RunStarted
 from gonogo.errors import JournalError
 from gonogo.journal.codec import LineDamaged, NewerFormat, decode_line
 from gonogo.journal.large import all_put_back, put_back
 from gonogo.journal.lines import NewerJournal, Reading
+from gonogo.journal.postgres import listed
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.blobs import PostgresBlobs
 from gonogo.journal.postgres.inbox import PostgresInbox
-from gonogo.journal.postgres.lease import Lease, cut_off, held_keys, key_of, no_such_run
+from gonogo.journal.postgres.lease import Lease, cut_off, no_such_run
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link, answers
 from gonogo.journal.postgres.seals import PostgresSeals, SealKeys
 from gonogo.journal.postgres.writer import PostgresJournal
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gonogo.journal.postgres.pool import PostgresPool
     from gonogo.journal.postgres.sheets import PostgresSheets
     from gonogo.journal.summary import Summary
+    from gonogo.journal.wanted import Wanted
 
 __all__ = ["PostgresRuns"]
 
@@ -40,10 +41,6 @@ _SUBMIT = "insert into gonogo_runs as run (run_id, submitted) values (%s, %b) on
 _NEW = "nothing"
 _SAME = "update set submitted = excluded.submitted where run.next_seq is null and run.submitted = excluded.submitted"
 _ASKED = "select run_id, min(id) from gonogo_inbox where not refused group by run_id"
-_SUMMARIES = """
-    select run_id, verdict, workflow, event, started_at_ms, last_at, first_seq, next_seq, parent, submitted, aside
-    from gonogo_runs where run_id = any(%s)
-"""
 
 
 class PostgresRuns(SharedRuns):
@@ -201,8 +198,15 @@ class PostgresRuns(SharedRuns):
 
     def summaries(self, ids: Iterable[str]) -> list[Summary]:
         """These runs as a list shows them, in this order, with two queries; unknown ones say so in `note`."""
-        ids = list(ids)
-        return self._link.do("list runs", lambda connection: self._summaries(connection, ids))
+        ids, schema = list(ids), self._link.schema
+        return self._link.do("list runs", lambda connection: listed.summaries(connection, ids, schema))
+
+    def find(self, wanted: Wanted, limit: int) -> list[Summary]:
+        """The newest runs that are wanted. Raises JournalError."""
+        schema = self._link.schema
+        return self._link.do(
+            "list runs", lambda connection: listed.found(connection, wanted, limit, schema)
+        )
 
     def cut_off(self, run_id: str) -> bool:
         """Take a run from whoever writes it, alive or not, and end that session; whether there was one. It writes no
@@ -279,15 +283,6 @@ class PostgresRuns(SharedRuns):
             raise no_such_run(run_id, self.address)
         return row[0], row[1]
 
-    def _summaries(self, connection: Connection, ids: list[str]) -> list[Summary]:
-        rows = {row[0]: row for row in connection.execute(_SUMMARIES, [ids]).fetchall()}
-        held = held_keys(connection)
-        missing = (None, "", None, 0, 0.0, None, None, None, None, None)
-        return [
-            _summary(*rows.get(run_id, (run_id, *missing)), held=key_of(run_id, self._link.schema) in held)
-            for run_id in ids
-        ]
-
     def _lines(self, run_id: str, first: int | None, due: int | None) -> Iterator[bytes]:
         """Reading tells of a gap between rows; here is told of one at their end, and of a run that is queued."""
         seq = first if first is not None else 0
@@ -320,31 +315,3 @@ class PostgresRuns(SharedRuns):
         return JournalError(
             f"run {run_id} in {self.address} is damaged: {what}", advice="restore its rows from a backup"
         )
-
-
-def _summary(
-    run_id: str,
-    verdict: str | None,
-    workflow: str,
-    event: str | None,
-    started_at_ms: int,
-    last_at: float,
-    first: int | None,
-    due: int | None,
-    parent: str | None,
-    submitted: bytes | None,
-    aside: str | None,
-    *,
-    held: bool,
-) -> Summary:
-    from gonogo.journal.summary import Summary, in_ms, queued
-
-    records = due - first if first is not None and due is not None else 0
-    if not records and submitted is not None:
-        return structs.replace(queued(run_id, submitted), aside=aside)
-    if not records:
-        return Summary(run_id, "unreadable", note=f"run {run_id} holds no record: it ended before it began")
-    status = verdict or ("running" if held else "interrupted")
-    return Summary(
-        run_id, status, workflow, event, started_at_ms, in_ms(last_at), records, parent, aside=aside
-    )

@@ -7,6 +7,7 @@ by number and content, so that nothing is there twice.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -18,7 +19,7 @@ from gonogo.errors import Bug, JournalError
 from gonogo.journal.large import lines_of
 from gonogo.journal.postgres.blobs import PostgresBlobs
 from gonogo.journal.postgres.inbox import PostgresInbox
-from gonogo.journal.postgres.lease import Lease, lost_to
+from gonogo.journal.postgres.lease import Lease, epoch_of, lost_to
 from gonogo.journal.postgres.link import Connection, Link
 from gonogo.journal.postgres.seals import PostgresSeals
 from gonogo.journal.records import Record
@@ -28,6 +29,8 @@ __all__ = ["UNSYNCED_BYTES_MAX", "PostgresJournal"]
 
 T = TypeVar("T")
 
+SURE_S = 0.5
+"""So long nobody asks again whether the run is still ours. Nobody is taken for dead in so short a time."""
 UNSYNCED_BYTES_MAX = 256 * 1024
 """Bytes of records that may be kept here for not being on disk yet; a batch beyond that waits for the disk."""
 
@@ -103,6 +106,7 @@ class PostgresJournal(RunJournal):
         self._unsynced_bytes = 0
         self._is_behind = False
         self._closed = False
+        self._sure_s = float("-inf")
 
     def append(self, records: Sequence[Record], *, sync: bool = False) -> None:
         """Add a batch with one statement. With `sync` (or durability every) it survives a power cut of the server.
@@ -117,6 +121,7 @@ class PostgresJournal(RunJournal):
         """
         if self._closed:
             raise Bug(f"run {self.run_id}: a record came after its journal was closed")
+        began_s = time.monotonic()
         try:
             lines, due = lines_of(records, self._next_seq, self._blobs, self.run_id)
             if not lines:
@@ -132,7 +137,18 @@ class PostgresJournal(RunJournal):
             raise
         self._is_behind = False
         self._next_seq = due
+        self._sure_s = began_s
         self._remember(batch, wait)
+
+    def confirm(self) -> None:
+        """Ask whether the run is still ours, unless a batch has said so a moment ago.
+
+        Raises JournalError: another process has taken it over, or Postgres can't be asked (StoreAway within `at_once`).
+        """
+        began_s = time.monotonic()
+        if began_s - self._sure_s > SURE_S:
+            self._link.do(f"go on with run {self.run_id}", self._confirmed)
+            self._sure_s = began_s
 
     def close(self) -> None:
         """Make everything durable (unless durability is none) and let others write. May be called twice.
@@ -189,6 +205,12 @@ class PostgresJournal(RunJournal):
                 raise self._refused(connection, batch)
         if not self._added(connection, batch, due, wait):
             raise self._refused(connection, batch)
+
+    def _confirmed(self, connection: Connection) -> None:
+        if self._lease.generation != self._link.generation:
+            self._go_on(connection)
+        elif epoch_of(self.run_id, connection) != self._lease.epoch:
+            raise lost_to(self.run_id, connection)
 
     def _go_on(self, connection: Connection) -> int | None:
         """After a lost connection: hold the lease again and write again what the server lost; which record is due then.
