@@ -162,6 +162,7 @@ def _initialised(state: State, decision: d.Initialised) -> Node:
 
 def _started(state: State, decision: d.Started) -> Node:
     node = node_for(state, decision.step, decision.scope)
+    waited = node.status == life.PAUSED
     forget_waits(state, node)
     move(state, node, life.RUNNING)
     if decision.call > state.last_call:
@@ -185,8 +186,9 @@ def _started(state: State, decision: d.Started) -> Node:
         node.started_at = state.at
     state.calls[decision.call] = node
     if not decision.again:
-        state.spent.calls += 1
         node.gate = None
+    if not decision.again or not waited:  # what was lost goes out once more; what only waited doesn't
+        state.spent.calls += 1
     return node
 
 
