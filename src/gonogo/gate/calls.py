@@ -356,7 +356,8 @@ class Call:
         last = attempts[-1].failure if attempts else None
         told = f"{self.step.name}: {command.kind}"
         if last is not None:
-            told += f" after {len(attempts)} attempt{'s' if len(attempts) > 1 else ''}"
+            made = max(self.state.number, len(attempts))  # an earlier part of the call made some, too
+            told += f" after {made} attempt{'s' if made > 1 else ''}"
         if command.label:
             told += f" ({command.label})"
         if last is not None and last.message:
