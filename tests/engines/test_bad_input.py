@@ -10,6 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests.engines.world import HEAD, World
+from tests.servers import faulty
+from tests.servers.faulty import FaultyServer
 
 from gonogo import app
 from gonogo.app.engines import engine_for
@@ -21,6 +23,24 @@ FAR = """
 steps:
   far: {type: command, runs_on: far, exec: "echo x >> done", mutates: true}
   last: {type: noop, depends_on: [far]}
+"""
+FAR_LIST = """
+max_parallelism: 6
+steps:
+  list: {type: script, forEach: true, forEach_concurrency: 6, content: "return [1, 2, 3, 4, 5, 6]"}
+  far: {type: command, depends_on: [list], runs_on: far, exec: "echo {{ item | shell_escape }} >> done"}
+"""
+RETRIES = """
+max_parallelism: 6
+budget: {retries: 5}
+steps:
+  list: {type: script, forEach: true, forEach_concurrency: 6, content: "return [1, 2, 3, 4, 5, 6]"}
+  each:
+    type: http_client
+    depends_on: [list]
+    url: URL
+    criticality: info
+    reliability: {backoff: {base_s: 0.01}, breaker: null}
 """
 ASK = "steps:\n  ask: {type: human-input, prompt: well}\n"
 LARGE_BYTES = 3 * 1024 * 1024
@@ -142,6 +162,25 @@ def test_a_ticket_that_cannot_be_read_fails_its_call(here: World) -> None:
     assert (fault.kind, here.lines("done")) == ("call.unreadable", [])
 
 
+@pytest.mark.parametrize("damage", ["command = 'x'", "seq = 100000"])
+def test_of_calls_that_come_together_only_the_damaged_one_fails(here: World, damage: str) -> None:
+    """Its row was changed; the others are performed as if nothing were."""
+    here.worker()
+    run_id = here.submit(FAR_LIST)
+    here.wait(lambda: len(here.runs.pool.open(run_id)) == 6, "the tickets")
+    calls = sorted(here.runs.pool.open(run_id))
+    with psycopg.connect(here.store, autocommit=True) as other:
+        other.execute(f"update gonogo_tickets set {damage} where call = %s", [calls[2]])
+    here.worker("--label", "far")
+    assert verdict(here, run_id) == "NO-GO"
+    state = here.state(run_id)
+    assert state is not None
+    faults = {scope: node.fault.kind for scope, node in state.nodes["far"].items() if node.fault is not None}
+    kind = "call.unreadable" if "command" in damage else "call.unperformed"
+    assert list(faults.values()) == [kind]
+    assert sorted(here.lines("done")) == ["1", "2", "4", "5", "6"]
+
+
 def test_values_larger_than_an_engine_takes_go_by_the_store(here: World) -> None:
     """Three megabytes each way, as an input of the run and as the output of a call elsewhere."""
     here.worker("--label", "far")
@@ -179,6 +218,63 @@ def test_a_run_of_a_newer_gonogo_is_left_to_a_newer_worker(here: World) -> None:
     assert here.state("r") is None
     (one,) = app.list_runs(here.options, ["r"])
     assert (one.queued, one.aside) == (True, None)
+
+
+def test_a_call_of_a_newer_gonogo_is_left_to_a_newer_worker(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is begun, so it isn't in doubt though it mutates; once it can be read it is performed."""
+    here.worker()
+    run_id = here.submit(FAR)
+    here.wait(lambda: bool(here.runs.pool.open(run_id)), "the ticket")
+    (call,) = here.runs.pool.open(run_id)
+    with psycopg.connect(here.store, autocommit=True) as other:
+        [(command,)] = other.execute("select command from gonogo_tickets").fetchall()
+        newer = command.replace(b'"mutates"', b'"wonders"')
+        other.execute("update gonogo_tickets set command = %s", [newer])
+        here.worker("--label", "far")
+        here.wait(lambda: bool(here.runs.pool.passed_over(run_id, call)), "the older worker")
+        other.execute("update gonogo_tickets set command = %s", [command])
+    assert any(f"call {call} of run {run_id} is left to a newer worker" in line for line in here.said)
+    assert verdict(here, run_id) == "GO"
+    assert here.lines("done") == ["x"]
+
+
+def test_workers_of_a_store_that_a_newer_gonogo_made_leave_its_runs(here: World) -> None:
+    """They learn of it when their connections are made anew. Nothing is set aside or begun."""
+    here.worker("--label", "far")
+    run_id = here.submit(ASK)
+    assert verdict(here, run_id) == "HOLD"
+    with psycopg.connect(here.store, autocommit=True) as other:
+        other.execute("update gonogo_schema set version = version + 1")
+        other.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()"
+            " and application_name like 'gonogo-%'"
+        )
+        inbox_of = "insert into gonogo_inbox (run_id, token, request) values (%s, 'x', %s)"
+        answer = b'{"type":"answer_given","step":"ask","text":"yes","by":"ann"}'
+        other.execute(inbox_of, [run_id, answer])
+        engine = engine_for(here.carrier, here.options)
+        engine.submit(run_id)
+        told = "a newer gonogo made the tables"
+        here.wait(lambda: any(told in line for line in here.said), "the message")
+        other.execute("update gonogo_schema set version = version - 1")
+        engine.close()
+        (one,) = app.list_runs(here.options, [run_id])
+        assert one.aside is None
+    here.wait(lambda: verdict(here, run_id) == "GO", "the end")
+
+
+def test_a_list_on_several_workers_spends_no_more_than_its_budget(here: World) -> None:
+    """Each attempt of a call asks the run's core first, over the store."""
+    with FaultyServer(*(faulty.answer(503, b"busy") for _ in range(60))) as far:
+        here.worker("--calls", "2")
+        here.worker("--calls", "2")
+        state = here.ended(here.submit(RETRIES.replace("URL", far.url)))
+        assert state.spent.retries == 5
+        assert len(far.requests) <= 6 + 5
+    by = {line.partition(" ")[0] for line in here.said if "takes work" in line}
+    assert len(by) == 2
 
 
 @pytest.mark.parametrize(

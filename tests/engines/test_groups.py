@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from gonogo.engines.base import Errand
+from gonogo.engines.base import NEWER_S, Errand
 from gonogo.engines.dbos import groups
 from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.groups import Groups, Places
@@ -28,16 +28,20 @@ class Here:
         self.changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self.is_broken = False
+        self.newer: set[int] = set()
+        self.delays_s: set[float] = set()
         self.places = Places(places, [self.door])
         self.groups = Groups(self, self, self.places, lambda: workers, singly=lambda _: singly)  # type: ignore[arg-type]
 
-    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
+    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> Sequence[int]:
         self.begun += calls
         self.changed.set()
         await self.go.wait()
         ended(len(calls))
+        return [call for call in calls if call in self.newer]
 
-    def perform(self, errands: Sequence[Errand]) -> None:
+    def perform(self, errands: Sequence[Errand], *, delay_s: float = 0.0) -> None:
+        self.delays_s.add(delay_s)
         if self.is_broken:
             self.is_broken = False
             raise EngineError("not now", advice="wait")
@@ -102,6 +106,19 @@ def test_few_calls_stay_together() -> None:
     asyncio.run(story())
 
 
+def test_what_is_for_a_newer_worker_goes_back_to_the_queue_for_later() -> None:
+    """Its places are free meanwhile."""
+
+    async def story() -> None:
+        here = Here(places=3)
+        here.newer = {1}
+        await performed(here, 3)
+        assert (here.handed_back, here.delays_s) == ([[1]], {NEWER_S})
+        assert here.places.take(9) == 3
+
+    asyncio.run(story())
+
+
 def test_where_a_queue_counts_its_workflows_each_stands_for_one_call() -> None:
     """Else a limit over all workers, or a rate, would let in too many."""
 
@@ -131,7 +148,7 @@ def test_places_are_free_again_whatever_happens_to_calls() -> None:
     async def story() -> None:
         here = Here(places=3)
 
-        async def broken(run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
+        async def broken(run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> Sequence[int]:
             ended(1)
             raise JournalError("the store is gone")
 

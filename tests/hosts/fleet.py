@@ -42,7 +42,7 @@ class Fleet:
     def begin(self, errands: Sequence[Errand]) -> Sequence[Errand]:
         return errands
 
-    def perform(self, errands: Sequence[Errand]) -> None:
+    def perform(self, errands: Sequence[Errand], *, delay_s: float = 0.0) -> None:
         self._loop.call_soon_threadsafe(self._hand_out, tuple(errands))
 
     def close(self) -> None:

@@ -421,12 +421,15 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The keys of a step that spends tokens."""
 
     tokens: int = 40
+    fails: bool = False
 
 
 async def spend(call: Call, context: Context) -> Outcome:
     """Spends tokens through its gate, which asks before."""
 
     async def invoke(attempt: Attempt) -> str:
+        if call.config.fails:
+            raise ConnectionRefusedError("nobody there")
         return "fine"
 
     step = GateStep(

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 from tests.hosts.fleet import Fleet, fleet
+from tests.hosts.test_attempts import SPEND
 from tests.hosts.test_worker import Touch, outcome
 
+from gonogo.core import decisions as d
+from gonogo.core.events import AttemptAsked
 from gonogo.core.state import State
 from gonogo.errors import JournalError
-from gonogo.hosts import errands
+from gonogo.hosts import away, errands
 from gonogo.hosts.errands import Errands
+from gonogo.journal.lines import NewerJournal
+from gonogo.journal.replay import replay
 
 LIST = """
 max_parallelism: 9
@@ -127,10 +132,10 @@ def test_a_call_that_cannot_be_performed_for_now_is_tried_again(monkeypatch: pyt
     broken = [JournalError("not now"), ValueError("nor now")]
     visit = Errands._visit
 
-    async def seldom(self: Errands, run_id: str) -> Any:
+    async def seldom(self: Errands, run_id: str, seq: int) -> Any:
         if broken:
             raise broken.pop()
-        return await visit(self, run_id)
+        return await visit(self, run_id, seq)
 
     monkeypatch.setattr(Errands, "_visit", seldom)
 
@@ -145,7 +150,7 @@ def test_a_call_that_can_never_be_performed_is_given_up(monkeypatch: pytest.Monk
     """Its run goes on (law 2)."""
     monkeypatch.setattr(errands, "AGAIN_S", (0.0, 0.0))
 
-    async def never(self: Errands, run_id: str) -> Any:
+    async def never(self: Errands, run_id: str, seq: int) -> Any:
         raise JournalError("the sandbox is gone")
 
     monkeypatch.setattr(Errands, "_visit", never)
@@ -155,5 +160,134 @@ def test_a_call_that_can_never_be_performed_is_given_up(monkeypatch: pytest.Monk
         state = await made.end(run_id)
         assert outcomes(state) == ["failed"] * 3
         assert outcome(state, "list") == "passed"
+        faults = [node.fault for scope, node in state.nodes["each"].items() if scope]
+        assert {(each.kind, each.message) for each in faults if each is not None} == {
+            ("call.unperformed", "each can't be performed: the sandbox is gone")
+        }
 
     with_calls(story)
+
+
+def test_calls_of_a_newer_run_are_as_they_were_for_a_newer_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is older did nothing, so one that mutates isn't in doubt."""
+    visit = Errands._visit
+
+    async def unread(self: Errands, run_id: str, seq: int) -> Any:
+        if self._worker == "a":
+            raise NewerJournal("format 9")
+        return await visit(self, run_id, seq)
+
+    monkeypatch.setattr(Errands, "_visit", unread)
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        assert sorted(await made.workers["a"].calls(run_id, calls, lambda number: None)) == calls
+        assert await made.workers["a"].call(run_id, calls[0], takes_over=True) is False
+        assert touch.touched == []
+        assert made.runs.pool.passed_over(run_id, calls[0]) == "worker a is older than the run: format 9"
+        assert await made.workers["b"].calls(run_id, calls, lambda number: None) == []
+        assert outcomes(await made.end(run_id)) == ["passed"] * 3
+
+    with_calls(story, "mutates")
+
+
+def test_a_call_that_only_older_workers_saw_says_so_when_nobody_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an hour, like one that nobody saw."""
+    monkeypatch.setattr(away, "UNCLAIMED_S", 0.3)
+
+    async def unread(self: Errands, run_id: str, seq: int) -> Any:
+        raise NewerJournal("format 9")
+
+    monkeypatch.setattr(Errands, "_visit", unread)
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        await made.workers["a"].calls(run_id, calls, lambda number: None)
+        state = await made.end(run_id)
+        faults = [node.fault for scope, node in state.nodes["each"].items() if scope]
+        told = "no worker with the label 'nobody' took each within 0.3 s: worker a is older than the run: format 9"
+        assert {(each.kind, each.message) for each in faults if each is not None} == {
+            ("call.unclaimed", told)
+        }
+
+    with_calls(story)
+
+
+SPENDING = """
+max_parallelism: 6
+budget: {tokens: 100}
+steps:
+  list: {type: script, forEach: true, forEach_concurrency: 6, content: "return [1, 2, 3, 4, 5, 6]"}
+  each: {type: spend, depends_on: [list], criticality: info}
+"""
+
+
+def spending(story: Callable[[Fleet], Coroutine[Any, Any, None]]) -> None:
+    """Two workers and a step type that spends 40 tokens, through its gate."""
+
+    async def main() -> None:
+        async with fleet("a", "b", step_types=[SPEND]) as made:
+            await story(made)
+
+    asyncio.run(main())
+
+
+def test_calls_on_several_workers_spend_no_more_than_their_run_may() -> None:
+    """Each attempt asks the run's core before it goes out (semantics.md 23); two of six have leave."""
+
+    async def story(made: Fleet) -> None:
+        state = await made.end(run_id := await made.start(SPENDING))
+        assert {name for _, _, name in made.calls} == {"a", "b"}
+        assert (state.spent.tokens, state.spent.tokens_kept) == (80, 0)
+        records = list(made.runs.records(run_id))
+        decisions = [each for record in records for each in record.decisions]
+        assert sum(isinstance(each, d.AttemptStarted) for each in decisions) == 2
+        refused = [each for each in decisions if isinstance(each, d.AttemptRefused)]
+        assert {(each.limit, each.allowed) for each in refused} == {("budget.tokens", 100)}
+        assert len(refused) == 4
+        assert replay(records) == []
+
+    spending(story)
+
+
+def test_attempts_on_other_workers_count_as_further_ones_of_the_run() -> None:
+    """The budget of retries is the run's, wherever they are made."""
+    text = SPENDING.replace("tokens: 100", "retries: 2").replace(
+        "type: spend", "type: spend, fails: true, reliability: {breaker: null, backoff: {base_s: 0.001}}"
+    )
+
+    async def story(made: Fleet) -> None:
+        state = await made.end(await made.start(text))
+        assert state.spent.retries == 2
+
+    spending(story)
+
+
+def test_a_run_without_a_budget_asks_nobody() -> None:
+    """A way through the pool and back for each attempt would cost more than a short call."""
+
+    async def story(made: Fleet) -> None:
+        run_id = await made.start(SPENDING.replace("budget: {tokens: 100}", ""))
+        assert (await made.end(run_id)).finished.verdict == "GO"  # type: ignore[union-attr]
+        assert not any(isinstance(record.event, AttemptAsked) for record in made.runs.records(run_id))
+
+    spending(story)
+
+
+def test_what_waits_for_leave_hears_from_the_runs_next_host() -> None:
+    """The one before ended between its record and its word; what was spent stays spent, once."""
+
+    async def story(made: Fleet) -> None:
+        let, unsaid = made.runs.pool.let, []
+        made.runs.pool.let = unsaid.append  # type: ignore[method-assign]
+        run_id = await made.start(SPENDING)
+        async with asyncio.timeout(20):
+            while not unsaid:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0)
+        first = made.at(run_id)
+        made.runs.pool.let = let  # type: ignore[method-assign]
+        await made.die(first)
+        state = await made.end(run_id)
+        assert state.spent.tokens <= 100
+        assert state.spent.tokens_kept == 0
+        assert all(node.complete for node in state.nodes["each"].values())
+
+    spending(story)

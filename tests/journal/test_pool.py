@@ -15,7 +15,7 @@ from gonogo.core.commands import StartCall
 from gonogo.core.events import AnswerGiven, CallDone, CallFailed
 from gonogo.core.faults import Fault
 from gonogo.journal.memory import MemoryRuns
-from gonogo.journal.pool import Bell, Pool, Ticket
+from gonogo.journal.pool import Bell, Leave, Pool, Ticket, Waiting
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.sharing import SharedRuns
 
@@ -71,6 +71,55 @@ def heard(bell: Bell) -> set[str]:
     ready, _, _ = select.select([bell], [], [], LONG_S)
     assert ready
     return bell.heard()
+
+
+def test_a_call_that_was_passed_over_is_as_if_it_had_never_been_claimed(pool: Pool, other: Pool) -> None:
+    """So nothing of one that mutates is in doubt; why it was passed over is kept."""
+    pool.offer([ticket()])
+    claim = pool.claim("r", 1, "old")
+    assert claim is not None
+    assert pool.passed_over("r", 1) == ""
+    pool.pass_over(claim, "old", "format 9\0")
+    assert other.passed_over("r", 1).startswith("format 9")
+    again = other.claim_free("r", [1], "new")
+    assert [(each.before, each.ticket) for each in again] == [(0, ticket())]
+    pool.pass_over(claim, "old", "too late")
+    assert other.claim_free("r", [1], "third") == []
+    assert pool.passed_over("r", 1).startswith("format 9")
+
+
+def test_calls_that_nobody_took_are_told_with_their_labels(pool: Pool, other: Pool) -> None:
+    """And with why the last worker that saw them did not."""
+    pool.offer([ticket(label="gpu"), ticket(2), ticket(3), ticket(4, "other")])
+    claim = pool.claim("r", 2, "old")
+    assert claim is not None
+    pool.pass_over(claim, "old", "format 9")
+    pool.claim("r", 3, "w")
+    assert other.waiting(["r"]) == [Waiting("r", 1, "gpu"), Waiting("r", 2, "", "format 9")]
+    assert other.waiting([]) == []
+
+
+def test_what_is_said_to_a_wish_is_heard_by_who_has_the_call(pool: Pool, other: Pool) -> None:
+    """Until the call ends, for what was heard may be lost; who claims it next hears nothing of it."""
+    pool.offer([ticket(), ticket(2)])
+    pool.claim("r", 1, "w1")
+    bell = pool.bell(["w1"])
+    other.let(Leave("r", 1, 7))
+    other.let(Leave("r", 1, 8, "no: money is short"))
+    other.let(Leave("r", 1, 7))
+    other.let(Leave("r", 2, 1))
+    assert heard(bell) == {"w1"}
+    bell.close()
+    said = {(each.ticket, each.refusal) for each in pool.let_to("w1")}
+    assert said == {(7, ""), (8, "no: money is short")}
+    assert other.let_to("w2") == []
+    other.claim("r", 1, "w2")
+    assert (pool.let_to("w1"), other.let_to("w2")) == ([], [])
+    other.let(Leave("r", 1, 9))
+    other.leave("r", 1, done())
+    assert other.let_to("w2") == []
+    other.let(Leave("r", 1, 10))
+    other.let(Leave("r", 5, 1))
 
 
 def test_a_claim_brings_the_whole_ticket(pool: Pool, other: Pool) -> None:

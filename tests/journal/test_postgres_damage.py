@@ -220,6 +220,15 @@ def test_a_full_disk_keeps_what_was_there_and_can_be_resumed(written, ask: Ask, 
     assert len(written.read("r").records) == 7
 
 
+def test_a_ticket_that_says_what_this_gonogo_has_no_words_for_is_a_newer_ones(written, ask: Ask) -> None:
+    """Whole JSON, as a newer version may write it; nothing is known of it but which call it is."""
+    ask("""insert into gonogo_tickets (run_id, call, seq, command, label)
+        values ('r', 9, 1, '{"call": 9, "effects": "wonders"}', '')""")
+    (claim,) = written.pool.claim_free("r", [9], "w")
+    assert claim.ticket.command.call == 9
+    assert claim.newer.startswith("its ticket says what this version has no words for")
+
+
 def test_tables_of_a_newer_gonogo_are_left_alone(written, ask: Ask, database: str) -> None:
     """What this one could misread; both ways out are told."""
     ask(f"update gonogo_schema set version = {VERSION + 1}")

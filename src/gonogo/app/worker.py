@@ -16,7 +16,7 @@ from gonogo.app.options import Options
 from gonogo.app.wiring import plan_in, started_by, surroundings_of
 from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
-from gonogo.engines.base import TAKEOVERS_MAX, Errand
+from gonogo.engines.base import NEWER_S, TAKEOVERS_MAX, Errand
 from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
 from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
@@ -36,8 +36,6 @@ HELD_S = 5.0
 """A run that another process has is looked at again so soon, where none but the engine's own may have it."""
 REACH_S = 1.0
 """Between looks whether the store answers again."""
-NEWER_S = 10.0
-"""A run that a newer gonogo wrote is offered again so soon, for whoever can read it; for as long as it takes."""
 END_S = 10.0
 """Longest for what is under way to end, once it has to."""
 DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
@@ -57,7 +55,7 @@ class Worker:
         self._dispatch = Dispatch(engine)
         self._spread = Spread(runs.pool, self._dispatch.put, self._bells.listen)
         self._errands = Errands(name, runs, self._around_a_call)
-        self._bells.at_own(self._errands.stop)
+        self._bells.at_own(self._errands.hear)
         self._here = Here()
         self._living = Living(self._here, runs.pool, engine, self._bells.listen)
 
@@ -84,17 +82,25 @@ class Worker:
 
         return await self._here.done((run_id, None), work, given_again=takes_over)
 
-    async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
-        """Perform a call, unless somebody has."""
+    async def call(self, run_id: str, call: int, *, takes_over: bool) -> bool:
+        """Perform a call, unless somebody has; False when it is for a newer worker."""
 
-        async def work() -> None:
-            await self._errands.perform(run_id, call, takes_over=takes_over)
+        async def work() -> bool:
+            try:
+                return await self._errands.perform(run_id, call, takes_over=takes_over)
+            except NewerJournal as problem:
+                log.warning("call %d of run %s is left to a newer worker: %s", call, run_id, problem.message)
+                return False
 
-        await self._here.done((run_id, call), work, given_again=takes_over)
+        return await self._here.done((run_id, call), work, given_again=takes_over)
 
-    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
-        """Perform those of these calls that no worker has."""
-        await self._errands.perform_free(run_id, calls, ended, tries=TAKEOVERS_MAX + 1)
+    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> Sequence[int]:
+        """Perform those of these calls that no worker has; those that are for a newer worker."""
+        try:
+            return await self._errands.perform_free(run_id, calls, ended, tries=TAKEOVERS_MAX + 1)
+        except NewerJournal as problem:
+            log.warning("calls of run %s are left to a newer worker: %s", run_id, problem.message)
+            return calls
 
     async def lost(self, worker: str) -> None:
         """Let others have what a dead worker had. Nothing else need tell them of it: it is handed over once more."""
@@ -191,8 +197,8 @@ class Worker:
     def _around(self, first: RunStarted, plan: Plan | None = None) -> Surroundings:
         return replace(surroundings_of(first, self._runs, self._options, plan), spread=self._spread)
 
-    def _around_a_call(self, first: RunStarted) -> Surroundings:
-        return surroundings_of(first, self._runs, self._options)
+    def _around_a_call(self, first: RunStarted, plan: Plan) -> Surroundings:
+        return surroundings_of(first, self._runs, self._options, plan)
 
 
 class Dispatch:

@@ -14,10 +14,13 @@ from typing import Protocol
 
 from msgspec import Struct
 
-WIRE = "1"
-"""What workers and those who hand work over must agree on: journal, tickets, names. Workers take work of their own
-version only.
+WIRE = "2"
+"""What workers and those who hand work over must agree on: the names of workflows, queues and steps, and what they are
+given. Workers take work of their own version only. Journals, tickets and tables have versions of their own, by which a
+worker leaves what is newer than itself to others.
 """
+NEWER_S = 10.0
+"""What only a newer worker can do is offered again so soon, for as long as it takes."""
 TAKEOVERS_MAX = 5
 """Work that lost so many workers is set aside: more likely it ends them than that they happened to end."""
 TAKEOVER_S = 5.0
@@ -61,13 +64,18 @@ class Work(Protocol):
         """
         ...
 
-    async def call(self, run_id: str, call: int, *, takes_over: bool) -> None:
-        """Perform a call, unless somebody has, or does; with `takes_over`, whoever had it is gone or stands still."""
+    async def call(self, run_id: str, call: int, *, takes_over: bool) -> bool:
+        """Perform a call, unless somebody has, or does; with `takes_over`, whoever had it is gone or stands still.
+
+        False: it is for a newer worker, and to be offered again after `NEWER_S`.
+        """
         ...
 
-    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> None:
+    async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> Sequence[int]:
         """Perform those of these calls that no worker has, all at once. `ended` is told how many are over, or aren't
         for this worker, as soon as they are.
+
+        Those that are for a newer worker, to be offered again after `NEWER_S`.
         """
         ...
 
@@ -125,8 +133,8 @@ class Engine(Protocol):
         """
         ...
 
-    def perform(self, errands: Sequence[Errand]) -> None:
-        """Have these calls performed. One that was handed over before stays as it is."""
+    def perform(self, errands: Sequence[Errand], *, delay_s: float = 0.0) -> None:
+        """Have these calls performed, not before `delay_s`. One that was handed over before stays as it is."""
         ...
 
     def close(self) -> None:

@@ -51,8 +51,11 @@ class Attempts:
         clock: RunClock,
         post: Callable[[e.AnyEvent], None],
         sure: Callable[[], Awaitable[None]],
+        first: int = 0,
     ) -> None:
-        """`sure` returns while the run is this process' to go on with, and raises JournalError else."""
+        """`sure` returns while the run is this process' to go on with, and raises JournalError else. The numbers of
+        wishes begin behind `first`.
+        """
         self.state = state
         self.around = around
         self.clock = clock
@@ -60,7 +63,7 @@ class Attempts:
         self.sure = sure
         self.slots = Slots(around.slots)
         self._waiting: dict[int, asyncio.Future[str]] = {}
-        self._last = 0
+        self._last = first
 
     @property
     def budget(self) -> Budget:
@@ -74,6 +77,11 @@ class Attempts:
     def masked(self, text: str) -> str:
         """A text as the run's records may hold it."""
         return self.around.redactor.text(text)
+
+    @property
+    def are_waiting(self) -> bool:
+        """Whether any waits for leave."""
+        return bool(self._waiting)
 
     def ticket(self) -> int:
         """Tells wishes of this process apart; a call that is made again has another number."""
@@ -119,6 +127,12 @@ class Attempts:
         if isinstance(loan, Loan):
             return None
         return Fault("budget.calls", "logical", f"{command.step}/budget_exceeded", loan)
+
+
+def limits_attempts(state: State) -> bool:
+    """Whether the run has a budget that attempts are held against, beside that of calls."""
+    budget = state.graph.plan.budget
+    return budget.tokens is not None or budget.money is not None or budget.retries is not None
 
 
 class _Ledger:

@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from gonogo.core.commands import StartCall
-from gonogo.core.events import AnyEvent, CallDone, CallFailed, CallLost, CallParked
+from gonogo.core.commands import LetAttempt, StartCall
+from gonogo.core.decisions import AttemptRefused, AttemptStarted
+from gonogo.core.events import AnyEvent, AttemptAsked, CallDone, CallFailed, CallLost, CallParked
 from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.errors import JournalError
+from gonogo.hosts.attempts import limits_attempts
 from gonogo.hosts.clock import RunClock
-from gonogo.journal.pool import Pool, Ticket
+from gonogo.journal.pool import Leave, Pool, Ticket
 from gonogo.journal.records import Record
 from gonogo.providers.table import Table, UnknownType
 
@@ -98,6 +100,7 @@ class Away:
         self._calls: dict[int, StartCall] = {}
         self._to_offer: list[StartCall] = []
         self._alarms: dict[int, asyncio.TimerHandle] = {}
+        self._said: dict[tuple[int, int], str | None] = {}
         self._posted: dict[int, tuple[AnyEvent, int]] = {}
         self._last_id = 0
         self._loop = asyncio.get_running_loop()
@@ -111,8 +114,41 @@ class Away:
         """Whether this call is for any worker: the same for everybody who has the plan, and more before one leaves."""
         if self._state.safe_mode and command.effects == "mutates":
             return False
+        if self._state.parent is not None and self._state.graph.limited:
+            return False  # the runs above are asked before it spends, and only its own host reaches them
         step = self._state.graph.steps[command.step]
         return goes_away(step, command.scope, self._table, leaving=self._spread.leaving.asked)
+
+    def let(self, command: LetAttempt) -> bool:
+        """Tell a call elsewhere what was said to its wish; False when it isn't elsewhere."""
+        if command.call not in self._calls:
+            return False
+        self._spread.pool.let(Leave(self._run_id, command.call, command.ticket, command.refusal))
+        return True
+
+    def take_up(self, command: StartCall) -> None:
+        """Offer a call that an earlier host of this run had begun, and say to its wishes what that one said; those that
+        it left open are this one's to answer.
+        """
+        self.start(command)
+        for (call, ticket), refusal in self._said.items():
+            if call == command.call and refusal is not None:
+                self._spread.pool.let(Leave(self._run_id, call, ticket, refusal))
+        node = self._state.calls.get(command.call)
+        for wish in tuple(node.gate.wishes.values()) if node is not None and node.gate is not None else ():
+            self._post(replace(wish, at=self._clock.now()))
+
+    def has_heard(self, records: Iterable[Record]) -> None:
+        """Wishes that an earlier host wrote, and what it said. In the pool they may come once more, and its word may
+        have reached nobody.
+        """
+        for record in records if limits_attempts(self._state) else ():
+            if isinstance(record.event, AttemptAsked):
+                self._said[record.event.call, record.event.ticket] = None
+            for decision in record.decisions:
+                if isinstance(decision, AttemptStarted | AttemptRefused):
+                    refusal = decision.sentence() if isinstance(decision, AttemptRefused) else ""
+                    self._said[decision.call, decision.ticket] = refusal
 
     def known(self) -> set[int]:
         """Calls of an earlier host of this run that the pool still knows of."""
@@ -158,7 +194,9 @@ class Away:
             for number, event in self._spread.pool.take(self._run_id, self._last_id):
                 self._last_id = number
                 call = getattr(event, "call", None)
-                if call in self._calls:
+                if isinstance(event, AttemptAsked) and (call, event.ticket) in self._said:
+                    known.append(number)
+                elif call in self._calls:
                     self._take(event, number)
                 elif call is not None and call > self._state.last_call:
                     raise self._taken_over()
@@ -236,9 +274,11 @@ class Away:
         label = self._state.graph.steps[command.step].runs_on
         wanted = f"no worker with the label '{label}'" if label else "no worker"
         message = f"{wanted} took {command.step} within {UNCLAIMED_S:g} s"
-        fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", message)
-        answer = CallFailed(call=command.call, fault=fault)
         try:
+            why = self._spread.pool.passed_over(self._run_id, command.call)
+            told = f"{message}: {why}" if why else message
+            fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", told)
+            answer = CallFailed(call=command.call, fault=fault)
             self._spread.pool.leave(self._run_id, command.call, answer, before=-1)
         except Exception as error:  # noqa: BLE001 - without this answer the call would wait for ever (law 2)
             self._fail(error)

@@ -137,10 +137,11 @@ class RunLoop:
         if away is None:
             return [command.call for command in commands]
         known = away.known()
+        away.has_heard(self.journal.records)
         lost: list[int] = []
         for command in commands:
             if command.call in known or away.takes(command):
-                away.start(command)
+                away.take_up(command)
             else:
                 lost.append(command.call)
         return lost
@@ -313,6 +314,10 @@ class RunLoop:
         else:
             self._calls.start(command)
 
+    def _let(self, command: LetAttempt) -> None:
+        if self._away is None or not self._away.let(command):
+            self._attempts.answer(command)
+
     def _stop_call(self, command: StopCall) -> None:
         if self._away is None or not self._away.stop(command.call):
             self._calls.stop(command.call)
@@ -385,7 +390,7 @@ class RunLoop:
 
 _PERFORM: dict[type, Callable[[RunLoop, Any], None]] = {
     StartCall: RunLoop._start_call,
-    LetAttempt: lambda loop, command: loop._attempts.answer(command),
+    LetAttempt: RunLoop._let,
     StopCall: RunLoop._stop_call,
     Evaluate: RunLoop._evaluate,
     SetTimer: RunLoop._set_timer,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from gonogo.core.events import AnyEvent
-from gonogo.journal.pool import Bell, Claim, Pool, Ticket
+from gonogo.journal.pool import Bell, Claim, Leave, Pool, Ticket, Waiting
 
 __all__ = ["MemoryBell", "MemoryBells", "MemoryPool"]
 
@@ -99,6 +99,8 @@ class _Entry:
         self.worker = ""
         self.stop = False
         self.ended = False
+        self.passed = ""
+        self.lets: list[Leave] = []
 
 
 class MemoryPool(Pool):
@@ -125,6 +127,7 @@ class MemoryPool(Pool):
                 return None
             entry.claims += 1
             entry.worker = worker
+            entry.lets = []
             return Claim(entry.ticket, entry.claims - 1, entry.stop)
 
     def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
@@ -144,6 +147,43 @@ class MemoryPool(Pool):
                 for (run_id, call), entry in self._entries.items()
                 if entry.claims and not entry.worker and not entry.ended
             )
+
+    def pass_over(self, claim: Claim, worker: str, why: str) -> None:
+        """As if it had never been claimed."""
+        with self._guard:
+            entry = self._entries.get((claim.ticket.run_id, claim.ticket.command.call))
+            if entry is not None and (entry.worker, entry.claims) == (worker, claim.before + 1):
+                entry.claims, entry.worker, entry.passed = claim.before, "", why
+
+    def passed_over(self, run_id: str, call: int) -> str:
+        """Why, if somebody did."""
+        with self._guard:
+            entry = self._entries.get((run_id, call))
+            return entry.passed if entry is not None else ""
+
+    def waiting(self, run_ids: Collection[str]) -> list[Waiting]:
+        """Calls that nobody has taken."""
+        with self._guard:
+            return sorted(
+                Waiting(*key, entry.ticket.label, entry.passed)
+                for key, entry in self._entries.items()
+                if key[0] in run_ids and not entry.claims and not entry.ended
+            )
+
+    def let(self, leave: Leave) -> None:
+        """Answer a wish."""
+        with self._guard:
+            entry = self._entries.get((leave.run_id, leave.call))
+            if entry is None or entry.ended:
+                return
+            entry.lets.append(leave)
+        self._bells.ring(entry.worker)
+
+    def let_to(self, worker: str) -> list[Leave]:
+        """What was said to the wishes of its calls."""
+        with self._guard:
+            entries = [entry for entry in self._entries.values() if entry.worker == worker]
+            return [leave for entry in entries if not entry.ended for leave in entry.lets]
 
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None

@@ -20,7 +20,7 @@ from msgspec import Struct
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent
 
-__all__ = ["Bell", "Claim", "Pool", "Ticket"]
+__all__ = ["Bell", "Claim", "Leave", "Pool", "Ticket", "Waiting"]
 
 
 class Ticket(Struct, frozen=True):
@@ -37,11 +37,31 @@ class Ticket(Struct, frozen=True):
 class Claim(Struct, frozen=True):
     """The right to perform a call. `before`: how many claims there were before this one; a call that mutates and was
     claimed before may have been performed already. `stop`: it was asked to stop meanwhile, so it needn't be begun.
+    `newer`: why only a newer gonogo can read the ticket, whose command then says nothing but which call it is.
     """
 
     ticket: Ticket
     before: int = 0
     stop: bool = False
+    newer: str = ""
+
+
+class Waiting(Struct, frozen=True, order=True):
+    """A call that waits for a worker, with the `label` if it has one. `passed`: why the last one passed it over."""
+
+    run_id: str
+    call: int
+    label: str = ""
+    passed: str = ""
+
+
+class Leave(Struct, frozen=True):
+    """What a run's host says to a wish of a call elsewhere (`AttemptAsked`): it may go out, or a `refusal` why not."""
+
+    run_id: str
+    call: int
+    ticket: int
+    refusal: str = ""
 
 
 class Bell(Protocol):
@@ -96,6 +116,28 @@ class Pool(Protocol):
 
         Run, call and label of all that a lost worker had and nobody has claimed since, in order.
         """
+        ...
+
+    def pass_over(self, claim: Claim, worker: str, why: str) -> None:
+        """This worker claimed a call that it can't perform and didn't begin: it is as if it had never claimed it, and
+        `why` is kept.
+        """
+        ...
+
+    def passed_over(self, run_id: str, call: int) -> str:
+        """Why a worker passed the call over, the last one that did; empty when none did."""
+        ...
+
+    def waiting(self, run_ids: Collection[str]) -> list[Waiting]:
+        """Calls of these runs that no worker has taken yet, in order."""
+        ...
+
+    def let(self, leave: Leave) -> None:
+        """Answer a wish of a call that a worker performs. Rings the worker."""
+        ...
+
+    def let_to(self, worker: str) -> list[Leave]:
+        """What was said to the wishes of all calls that this worker has, again and again until they end."""
         ...
 
     def leave(
@@ -157,6 +199,6 @@ class Pool(Protocol):
 
     def bell(self, names: Collection[str]) -> Bell:
         """Rung with a run's id by `leave`, `withdraw` and requests in its inbox; with a worker's id when a
-        call of it is asked to stop; and by `ring`.
+        call of it is asked to stop, or a wish of one is answered; and by `ring`.
         """
         ...

@@ -65,9 +65,7 @@ class DbosEngine:
 
     def submit(self, run_id: str, *, delay_s: float = 0.0, reopens: bool = False) -> None:
         """Put a segment into its queue. Two of one run do no harm: the second finds the run taken or at rest."""
-        options = _options(names.SEGMENT, names.SEGMENTS, names.segment_id(run_id))
-        if delay_s > 0:
-            options["delay_seconds"] = delay_s
+        options = _options(names.SEGMENT, names.SEGMENTS, names.segment_id(run_id), delay_s)
 
         def work(transaction: sa.Connection) -> None:
             self._client.enqueue_in_transaction(transaction, options, run_id, reopens)
@@ -87,12 +85,12 @@ class DbosEngine:
             for call in calls
         ]
 
-    def perform(self, errands: Sequence[Errand]) -> None:
+    def perform(self, errands: Sequence[Errand], *, delay_s: float = 0.0) -> None:
         """Put calls into the queues of their labels, those of one run together."""
 
         def work(transaction: sa.Connection) -> None:
             for (run_id, label), calls in together(errands, self._together(GROUP_MAX)):
-                options = _options(names.CALLS_OF, names.queue_of(label), names.group_id(run_id))
+                options = _options(names.CALLS_OF, names.queue_of(label), names.group_id(run_id), delay_s)
                 self._client.enqueue_in_transaction(transaction, options, run_id, calls, label)
             for label in sorted({errand.label for errand in errands}):
                 _ring(transaction, names.queue_of(label))
@@ -126,14 +124,17 @@ class DbosEngine:
 _JSON: Any = DBOSPortableJSON.name()
 
 
-def _options(workflow: str, queue: str, workflow_id: str) -> EnqueueOptions:
-    return {
+def _options(workflow: str, queue: str, workflow_id: str, delay_s: float) -> EnqueueOptions:
+    options: EnqueueOptions = {
         "workflow_name": workflow,
         "queue_name": queue,
         "workflow_id": workflow_id,
         "app_version": names.VERSION,
         "serialization_type": _JSON,
     }
+    if delay_s > 0:
+        options["delay_seconds"] = delay_s
+    return options
 
 
 def _ring(transaction: sa.Connection, queue: str) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from gonogo.engines.base import Engine, Errand, Work
+from gonogo.engines.base import NEWER_S, Engine, Errand, Work
 from gonogo.engines.dbos.doors import Door
 from gonogo.errors import EngineError
 
@@ -117,7 +117,7 @@ class Groups:
             places = self._places.take(1 if self._singly(label) else len(kept))
             if places:
                 now, kept = kept[:places], kept[places:]
-                begun.append(asyncio.create_task(self._begun(run_id, now)))
+                begun.append(asyncio.create_task(self._begun(run_id, now, label)))
             elif not await self._places.freed(LINGER_S):
                 kept = await self._left_over(run_id, kept, label)
         for done in await asyncio.gather(*begun, return_exceptions=True):
@@ -126,12 +126,12 @@ class Groups:
 
     async def _performed_here(self, run_id: str, calls: Sequence[int], label: str) -> None:
         try:
-            await self._begun(run_id, calls)
+            await self._begun(run_id, calls, label)
         except Exception as problem:  # noqa: BLE001 - whatever it is, others may have more luck (law 2)
             log.warning("%d calls of run %s are left to others: %s", len(calls), run_id, problem)
             await self._left_over(run_id, calls, label)
 
-    async def _begun(self, run_id: str, calls: Sequence[int]) -> None:
+    async def _begun(self, run_id: str, calls: Sequence[int], label: str) -> None:
         """Each place is free again when its call has ended, and all of them are whatever happens."""
         taken = len(calls)
 
@@ -141,20 +141,24 @@ class Groups:
             self._places.give(number)
 
         try:
-            await self._work.calls(run_id, calls, ended)
+            newer = await self._work.calls(run_id, calls, ended)
         finally:
             self._places.give(taken)
+        while newer := await self._left_over(run_id, newer, label, NEWER_S):  # noqa: ASYNC110 - the engine is away
+            await asyncio.sleep(NEWER_S)
 
     def _share(self, calls: int, label: str) -> int:
         return 1 if self._singly(label) else max(SHARE_MIN, -(-calls // self._workers()))
 
-    async def _left_over(self, run_id: str, calls: Sequence[int], label: str) -> list[int]:
+    async def _left_over(
+        self, run_id: str, calls: Sequence[int], label: str, delay_s: float = 0.0
+    ) -> list[int]:
         """Hand calls back; those that can't be handed back."""
         if not calls:
             return []
         errands = [Errand(run_id, call, label) for call in calls]
         try:
-            await asyncio.to_thread(self._engine.perform, errands)
+            await asyncio.to_thread(self._engine.perform, errands, delay_s=delay_s)
         except EngineError as problem:
             log.warning("%d calls can't be left to others: %s", len(calls), problem.message)
             return list(calls)

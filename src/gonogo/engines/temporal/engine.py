@@ -55,7 +55,7 @@ class TemporalEngine:
                 self._client.start_workflow(
                     SEGMENT,
                     args=[run_id, reopens, delay_s],
-                    id=run_id,
+                    id=workflow_of(run_id),
                     task_queue=queue_of_segments(self._queue),
                     id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                     rpc_timeout=timedelta(seconds=ANSWER_S),
@@ -69,9 +69,9 @@ class TemporalEngine:
         """Nothing: only a workflow tells Temporal that a call was lost with its worker."""
         return errands
 
-    def perform(self, errands: Sequence[Errand]) -> None:
+    def perform(self, errands: Sequence[Errand], *, delay_s: float = 0.0) -> None:
         """Start a workflow for each call that has none. See `Engine`."""
-        self._done(self._all_started(errands))
+        self._done(self._all_started(errands, timedelta(seconds=delay_s)))
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -80,11 +80,11 @@ class TemporalEngine:
             self._thread.join()
             self._loop.close()
 
-    async def _all_started(self, errands: Sequence[Errand]) -> None:
+    async def _all_started(self, errands: Sequence[Errand], delay: timedelta) -> None:
         for (run_id, label), calls in together(errands, TOGETHER_MAX):
-            await self._started(run_id, label, calls)
+            await self._started(run_id, label, calls, delay)
 
-    async def _started(self, run_id: str, label: str, calls: list[int]) -> None:
+    async def _started(self, run_id: str, label: str, calls: list[int], delay: timedelta) -> None:
         """The same calls handed over again are the same workflow; others may hold a call again, which does no harm:
         only a worker that takes over from a dead one claims what was claimed.
         """
@@ -92,10 +92,11 @@ class TemporalEngine:
         await self._client.start_workflow(
             CALLS,
             args=[run_id, calls, queue_of(self._queue, label)],
-            id=f"{run_id}/calls-{calls[0]}-{digest}",
+            id=f"{workflow_of(run_id)}/calls-{calls[0]}-{digest}",
             task_queue=queue_of_segments(self._queue),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             run_timeout=timedelta(days=31),
+            start_delay=delay or None,
             rpc_timeout=timedelta(seconds=ANSWER_S),
         )
 
@@ -115,6 +116,11 @@ class TemporalEngine:
             f"the Temporal server at {self._address} can't be used: {reason}",
             advice="check the address (--url host:port), and that the server runs",
         )
+
+
+def workflow_of(run_id: str) -> str:
+    """The workflow of a run, for workers of this version: that of another version is theirs, and hears nothing more."""
+    return f"{run_id}-v{WIRE}"
 
 
 def queue_of_segments(queue: str) -> str:

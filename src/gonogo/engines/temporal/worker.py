@@ -14,11 +14,13 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import Worker
 
-from gonogo.engines.base import Limits, Stopping, Work
+from gonogo.engines.base import NEWER_S, Limits, Stopping, Work
 from gonogo.engines.temporal.engine import TemporalEngine, queue_of, queue_of_segments
 from gonogo.engines.temporal.flows import ASIDE, CALL, LOSSES_MAX, SEGMENT, CallsFlow, SegmentFlow
 
 BEAT_S = 0.5
+NEWER = "newer"
+"""Type of the error that offers a call to another worker."""
 _BEAT = timedelta(seconds=BEAT_S)
 """Signs of life go out at once. By itself the SDK keeps them back for four fifths of the time that they may be late."""
 STICKY = timedelta(seconds=1)
@@ -90,13 +92,22 @@ def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
 
     @activity.defn(name=CALL)
     async def call(run_id: str, number: int) -> None:
-        await _performed(work, run_id, number, lambda again: work.call(run_id, number, takes_over=again))
+        await _performed(work, run_id, number, lambda again: _called(work, run_id, number, again))
 
     @activity.defn(name=ASIDE)
     async def aside(run_id: str, number: int | None, times: int) -> None:
         await work.aside(run_id, number, times)
 
     return segment, call, aside
+
+
+async def _called(work: Work, run_id: str, number: int, again: bool) -> None:
+    if not await work.call(run_id, number, takes_over=again):
+        raise ApplicationError(
+            f"call {number} of run {run_id} is for a newer worker",
+            type=NEWER,
+            next_retry_delay=timedelta(seconds=NEWER_S),
+        )
 
 
 async def _performed(
@@ -112,7 +123,12 @@ async def _performed(
         await _beating(work.free(run_id, number), lost, first_s=BEAT_S)
     if lost >= LOSSES_MAX:
         return await work.aside(run_id, number, lost)
-    return await _beating(begun(info.attempt > 1), lost + 1)
+    try:
+        return await _beating(begun(info.attempt > 1), lost + 1)
+    except ApplicationError as problem:
+        if problem.type == NEWER:
+            activity.heartbeat(lost)  # this worker isn't lost
+        raise
 
 
 def _number(details: Sequence[Any]) -> int:

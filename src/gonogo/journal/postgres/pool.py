@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallFailed, CallLost
 from gonogo.core.faults import Fault
-from gonogo.journal.pool import Claim, Pool, Ticket
+from gonogo.journal.pool import Claim, Leave, Pool, Ticket, Waiting
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import PostgresBell, channel_of
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
@@ -44,7 +45,8 @@ _CLAIM = """
         order by call for update{mode}
     )
     update gonogo_tickets as ticket
-    set claims = claims + (claimed is distinct from %(token)b)::int, claimed = %(token)b, worker = %(worker)s
+    set claims = claims + (claimed is distinct from %(token)b)::int, claimed = %(token)b, worker = %(worker)s,
+        lets = case when claimed = %(token)b then lets end
     from found where ticket.run_id = %(run)s and ticket.call = found.call
     returning ticket.call, seq, command, label, claims - 1, stop
 """
@@ -95,9 +97,33 @@ _STOP = """
     update gonogo_tickets set stop = true where run_id = %(run)s and call = %(call)s and not ended and claims > 0
     returning worker
 """
+_GIVE_BACK = """
+    update gonogo_tickets set claims = claims - 1, claimed = null, worker = null, passed = %(why)s
+    where run_id = %(run)s and call = %(call)s and worker = %(worker)s and claims = %(claims)s and not ended
+"""
+_LET = """
+    update gonogo_tickets set lets = array_append(array_remove(lets, %(said)s), %(said)s)
+    where run_id = %(run)s and call = %(call)s and not ended
+    returning worker
+"""
+_UNCLAIMED = """
+    select run_id, call, label, coalesce(passed, '') from gonogo_tickets
+    where run_id = any(%s) and claims = 0 and not ended order by run_id, call
+"""
+_LET_TO = "select run_id, call, lets from gonogo_tickets where worker = %s and lets is not null and not ended"
+
+_NEWER = "its ticket says what this version has no words for"
+
+
+class _Least(Struct):
+    """What a ticket of any version says."""
+
+    call: int
+
 
 _encode = msgspec.json.Encoder().encode
 _command: Callable[[bytes], StartCall] = msgspec.json.Decoder(StartCall).decode
+_least: Callable[[bytes], _Least] = msgspec.json.Decoder(_Least).decode
 _event: Callable[[bytes], AnyEvent] = msgspec.json.Decoder(AnyEvent).decode
 
 
@@ -143,6 +169,56 @@ class PostgresPool(Pool):
             "give calls of a worker free",
             lambda connection: connection.execute(_LOSE, {"worker": worker}).fetchall(),
         )
+
+    def pass_over(self, claim: Claim, worker: str, why: str) -> None:
+        """Give back a call that wasn't begun. Raises JournalError."""
+        run_id, call = claim.ticket.run_id, claim.ticket.command.call
+        told = why.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        given = {"run": run_id, "call": call, "worker": worker, "claims": claim.before + 1, "why": told}
+        self._link.do(
+            f"pass over a call of run {run_id}", lambda connection: connection.execute(_GIVE_BACK, given)
+        )
+
+    def passed_over(self, run_id: str, call: int) -> str:
+        """Why, if somebody did. Raises JournalError."""
+        query = "select passed from gonogo_tickets where run_id = %s and call = %s and passed is not null"
+        row = self._link.do(
+            f"read a call of run {run_id}",
+            lambda connection: connection.execute(query, [run_id, call]).fetchone(),
+        )
+        return str(row[0]) if row is not None else ""
+
+    def waiting(self, run_ids: Collection[str]) -> list[Waiting]:
+        """Calls that nobody has taken. Raises JournalError."""
+        rows = self._link.do(
+            "read which calls wait",
+            lambda connection: connection.execute(_UNCLAIMED, [list(run_ids)]).fetchall(),
+        )
+        return [Waiting(*row) for row in rows]
+
+    def let(self, leave: Leave) -> None:
+        """Answer a wish. Raises JournalError."""
+        said = f"{leave.ticket}:{leave.refusal}".replace("\0", "\N{REPLACEMENT CHARACTER}")
+        given = {"run": leave.run_id, "call": leave.call, "said": said}
+
+        def work(connection: Connection) -> None:
+            row = connection.execute(_LET, given).fetchone()
+            if row is not None and row[0] is not None:
+                _ring(connection, {str(row[0])})
+
+        self._link.do(f"answer a call of run {leave.run_id}", work)
+
+    def let_to(self, worker: str) -> list[Leave]:
+        """What was said to the wishes of its calls. Raises JournalError."""
+        rows = self._link.do(
+            "read what calls may do", lambda connection: connection.execute(_LET_TO, [worker]).fetchall()
+        )
+        return [
+            Leave(run_id, call, int(ticket), refusal)
+            for run_id, call, lets in rows
+            for ticket, _, refusal in (said.partition(":") for said in lets)
+            if ticket.isdecimal()
+        ]
 
     def leave(
         self, run_id: str, call: int, event: AnyEvent, last: bool = True, *, before: int | None = None
@@ -251,7 +327,9 @@ class PostgresPool(Pool):
         found, unreadable = [], []
         for call, seq, data, label, before, stop in sorted(rows):
             command = self._read(_command, data, f"call {call} of run {run_id}")
-            if command is None:
+            if command is None and _names(data, call):
+                found.append(Claim(Ticket(run_id, _unknown(call), seq, label), before, stop, _NEWER))
+            elif command is None:
                 unreadable.append((call, _unreadable(call, before), before))
             else:
                 found.append(Claim(Ticket(run_id, command, seq, label), before, stop))
@@ -274,6 +352,19 @@ class PostgresPool(Pool):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.error("%s in %s can't be read: %s", what, self.address, error)
             return None
+
+
+def _names(data: bytes, call: int) -> bool:
+    """Whether a command that can't be read is whole and this call's all the same, as a newer gonogo would write it."""
+    try:
+        return _least(data).call == call
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _unknown(call: int) -> StartCall:
+    """The least that any call is."""
+    return StartCall(call, "", "", 0, 0, "", "mutates")
 
 
 def _unreadable(call: int, before: int) -> CallFailed:

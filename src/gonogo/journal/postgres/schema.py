@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gonogo.errors import JournalError
+from gonogo.journal.lines import NewerJournal
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 __all__ = ["VERSION", "make_ready"]
 
-VERSION = 2
+VERSION = 3
 """Rises when an older gonogo could misread what a newer one keeps, or a newer one misses what an older one made."""
 _MAKING = 0x676F6E6F676F0001
 """The advisory lock of whoever makes the tables: "gonogo" and 1."""
@@ -92,9 +93,12 @@ create table gonogo_tickets (
     worker text,
     stop boolean not null default false,
     ended boolean not null default false,
+    passed text,
+    lets text[],
     primary key (run_id, call)
 );
 create index gonogo_tickets_to_stop on gonogo_tickets (worker) where stop and not ended;
+create index gonogo_tickets_let on gonogo_tickets (worker) where lets is not null and not ended;
 
 create table gonogo_pools (run_id text collate "C" primary key);
 
@@ -114,14 +118,18 @@ create table gonogo_breakers (
 """
     + _SEALS
 )
-_LATER = {1: "alter table gonogo_runs add column aside text, add column written timestamptz;" + _SEALS}
+_LATER = {
+    1: "alter table gonogo_runs add column aside text, add column written timestamptz;" + _SEALS,
+    2: "alter table gonogo_tickets add column passed text, add column lets text[];"
+    " create index gonogo_tickets_let on gonogo_tickets (worker) where lets is not null and not ended;",
+}
 """What tables of a version lack that those of the next one have."""
 
 
 def make_ready(connection: Connection[Any], place: str) -> None:
     """Make the tables where there are none, and add to those of an older gonogo what they lack.
 
-    Raises JournalError when a newer gonogo made them, psycopg.Error.
+    Raises NewerJournal when a newer gonogo made them, psycopg.Error.
     """
     if not _are_there(connection):
         _make(connection)
@@ -130,7 +138,7 @@ def make_ready(connection: Connection[Any], place: str) -> None:
         _bring_up_to_date(connection)
         found = _version(connection)
     if found > VERSION:
-        raise JournalError(
+        raise NewerJournal(
             f"a newer gonogo made the tables in {place}: version {found}; this one knows up to {VERSION}",
             advice="update gonogo on this machine, or give --store another database",
         )
