@@ -24,11 +24,12 @@ from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.engines.dbos import names
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import channel_of
-from gonogo.journal.postgres.link import Connection
 
 PERIOD_S = 0.5
 FROZEN_S = 3.5
 """A row this old belongs to a worker that stands still, or whose machine is gone without a word."""
+SILENCE_S = 35.0
+"""Longest for an answer: a worker that is cut off without a word ends, too."""
 EXIT_FENCED = 75
 """Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
 RUNS_SHOWN = 5
@@ -58,6 +59,14 @@ _LOOK = f"""
 _SETUP_LOCK = 0x676F6E6F676F0001
 
 log = logging.getLogger("gonogo.worker")
+
+
+class _Connection(psycopg.Connection[Any]):
+    """One that waits for no answer longer than `SILENCE_S`."""
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """As psycopg's, with an end."""
+        return super().wait(gen, interval, SILENCE_S if timeout is None else timeout)
 
 
 class Told(Protocol):
@@ -258,7 +267,7 @@ def _pieces(left: list[WorkflowStatus]) -> str:
 
 
 def _connected(address: Address) -> psycopg.Connection[Any]:
-    return Connection.connect(address.url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
+    return _Connection.connect(address.url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
 
 
 def _key(worker: str) -> int:
