@@ -6,8 +6,9 @@ import pytest
 from msgspec import Meta
 from tests.cli.conftest import Gonogo
 
-from gonogo.cli.verbs.worker import LABEL
+from gonogo.cli.verbs.worker import LABEL, UNLIMITED
 from gonogo.config.schema.base import Label
+from gonogo.engines import base
 
 NOWHERE = ("--engine", "dbos", "--store", "postgresql://ann@127.0.0.1:1/x")
 
@@ -23,6 +24,20 @@ def test_labels_are_those_of_files() -> None:
     """One pattern, written in two places."""
     [meta] = [each for each in Label.__metadata__ if isinstance(each, Meta)]
     assert meta.pattern == f"^{LABEL}$"
+    assert UNLIMITED == base.UNLIMITED
+
+
+@pytest.mark.parametrize("bound", ["0", "-1", "1.5", "x", "", "\u0663", "100001", "9" * 5000])
+def test_a_bound_over_all_workers_that_is_none_is_refused(gonogo: Gonogo, bound: str) -> None:
+    """It may be lifted, which takes a word of its own."""
+    ended = gonogo("worker", *NOWHERE, "--calls-everywhere", bound)
+    assert (ended.code, "'unlimited' lifts what was set before" in ended.err) == (2, True)
+
+
+def test_a_bound_that_temporal_would_not_keep_is_refused(gonogo: Gonogo) -> None:
+    """A limit that nobody heeds is worse than none."""
+    ended = gonogo("worker", "--engine", "temporal", *NOWHERE[2:], "--calls-everywhere", "2")
+    assert (ended.code, "Temporal knows no bound of calls over all workers" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(

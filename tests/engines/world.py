@@ -72,10 +72,14 @@ class World:
         def is_up() -> bool:
             if process.poll() is not None:
                 raise AssertionError("a worker ended at once:\n" + "\n".join(self.said[-5:]))
-            return any(f"[{process.pid}]" in line and " takes work " in line for line in self.said)
+            return self.began(process) > 0
 
         self.wait(is_up, "a worker")
         return process
+
+    def began(self, process: subprocess.Popen[str]) -> int:
+        """How often it said that it takes work: once more when it began anew."""
+        return sum(f"[{process.pid}]" in line and " takes work " in line for line in self.said)
 
     def starting(self, *arguments: str, clock_s: float = 0.0) -> subprocess.Popen[str]:
         """One more, which takes work soon; its clock is ahead by `clock_s`."""

@@ -71,7 +71,7 @@ class Anew:
         if self._ready_s is not None and self._now() - self._ready_s >= STEADY_S:
             self._tries = 0
         if self._tries >= TRIES_MAX:
-            self._tell(f"the worker began anew {TRIES_MAX} times and never lasted: it ends with code {EXIT_FENCED}")
+            self._tell(f"the worker began anew {TRIES_MAX} times and never lasted: it ends ({EXIT_FENCED})")
             self._end(EXIT_FENCED)
         self._tell("the worker begins anew in the same process, under a new name")
         self._replaced()

@@ -100,13 +100,13 @@ class DbosWorker:
             dbos_system_schema=names.SCHEMA,
             serializer=DBOSPortableJSON,
         )
-        watch.take_over_by(client, self._bounds.look)
+        watch.take_over_by(client, lambda: self._bounds.look(lambda queue: _heed(doors.get(queue))))
         try:
             self._queues = frozenset(queues)
             ready()
             await stopping.wait()
             self._queues = frozenset()
-            logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of each workflow that is left to others
+            logging.getLogger("dbos").setLevel(logging.ERROR)  # it warns of all that is left to others
             patience_s = max(1, round(limits.drain_s))
             await asyncio.gather(
                 asyncio.to_thread(DBOS.destroy, workflow_completion_timeout_sec=patience_s),
@@ -186,6 +186,12 @@ def _ear(queue: str, door: Door, places: Places, loop: asyncio.AbstractEventLoop
     if queue == names.SEGMENTS:
         return door.ring
     return lambda: door.ring() if places.busy == 0 else _later(loop, places.busy * BUSY_S, door)
+
+
+def _heed(door: Door | None) -> None:
+    """Before it waits, a queue's thread reads what bounds it: what it waits with is the older bound."""
+    if door is not None:
+        door.ring()
 
 
 def _later(loop: asyncio.AbstractEventLoop, seconds: float, door: Door) -> None:
