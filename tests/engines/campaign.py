@@ -42,6 +42,8 @@ RUNS = 20
 PAUSE_S = (0.05, 1.5)
 LOOK_S = 0.05
 RUN_ENDS_WITHIN_S = 300.0
+FAR_SIDE_S = 1.0
+"""So long a person waits before saying that a call was never made: it may still be on its way from a dead worker."""
 FAR = (
     'far: {type: http, runs_on: far, url: "BASE/post/far", body: {a: 1}, allow_private: true,'
     " criticality: external}"
@@ -60,6 +62,8 @@ class Carried:
     carrier: World
     wrong: list[str] = field(default_factory=list)
     doubts: dict[str, str] = field(default_factory=dict)
+    words: list[tuple[float, str, str, str]] = field(default_factory=list)
+    seen: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.made = kill_plans.make(self.seed)
@@ -117,7 +121,15 @@ class Carried:
             if not waiting.in_doubt or self.made.effects.get(step) != kill_plans.MUTATES:
                 self.wrong.append(f"{step} waits for a person: {waiting.prompt}")
             word = "done" if self._acted("killed", step, waiting.scope) else "again"
+            place = waiting.run_id or self.run_id, waiting.step, waiting.scope
+            if (
+                word == "again"
+                and time.monotonic() - self.seen.setdefault(place, time.monotonic()) < FAR_SIDE_S
+            ):
+                return
+            self.seen.pop(place, None)
             self.doubts[step] = word
+            self.words.append((time.time(), step, waiting.scope, word))
         try:
             app.answer_run(
                 waiting.run_id or self.run_id,
@@ -146,7 +158,23 @@ class Carried:
                 if whole != killed:
                     self.wrong.append(
                         f"{step} in {scope or 'the run'} was done {killed} times instead of {whole}"
+                        f"; {self._evidence(step, scope)}"
                     )
+
+    def _evidence(self, step: str, scope: str) -> str:
+        """When it was done, what was said of it, and what was decided: how it came to be done twice."""
+        where = self.made.counted[step] + (f"/{index_of(scope)}" if scope else "")
+        done = self.counts.moments.get(f"/{self.seed}killed/{where}")
+        told = [
+            (record.at, record.seq, decision.__struct_config__.tag)
+            for run_id in self.carrier.runs.ids()
+            if run_id.partition(".")[0] == self.run_id
+            for record in self.carrier.runs.records(run_id)
+            for decision in record.decisions
+            if getattr(decision, "step", None) == step and getattr(decision, "scope", None) == scope
+        ]
+        words = [word for word in self.words if word[1:3] == (step, scope)]
+        return f"done at {done}; said {words}; decided {told}"
 
     def _check_records(self) -> None:
         """Nothing that has ended is begun again."""
@@ -251,7 +279,7 @@ class Killer:
         return [each for each in self._here.workers if each.poll() is None]
 
     def _is_up(self, process: subprocess.Popen[str]) -> bool:
-        return process.poll() is None and any(f"[{process.pid}] worker" in line for line in self._here.said)
+        return process.poll() is None and self._here.began(process) > 0
 
 
 def campaign(

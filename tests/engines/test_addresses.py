@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 
 import psycopg
@@ -130,3 +131,16 @@ def test_work_is_handed_over_though_every_connection_was_lost_meanwhile(
         engine.perform([Errand("r", 2)])
         assert len(list(listening.notifies(timeout=30, stop_after=2))) == 2
     engine.close()
+
+
+def test_a_temporal_that_says_nothing_is_told_of_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes connections, as a machine that hangs does."""
+    from gonogo.engines.temporal import engine
+
+    monkeypatch.setattr(engine, "CONNECT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(
+            EngineError, match=f"the Temporal server at {address} can't be used: it doesn't answer"
+        ):
+            engine.TemporalEngine(address, "q")

@@ -40,8 +40,7 @@ def has_come_to(here: World, worker: subprocess.Popen[str]) -> None:
         worker.send_signal(signal.SIGTERM)
         worker.wait(60)
     else:
-        begun = f"[{worker.pid}] worker"
-        here.wait(lambda: sum(begun in line for line in here.said) > 1, "its new beginning")
+        here.wait(lambda: here.began(worker) > 1, "its new beginning")
 
 
 @pytest.mark.parametrize("more", ["", ", runs_on: here"], ids=["where its run is", "elsewhere"])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,11 +24,14 @@ STAGES = ("arrived", "acted", "answered")
 
 
 class Counting:
-    """What was asked (`asked`), and what was done (`acted`), by path. `at_stage` is told of each stage of each call."""
+    """What was asked (`asked`), and what was done (`acted`, and when: `moments`), by path. `at_stage` is told of each
+    stage of each call.
+    """
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
         self.acted: Counter[str] = Counter()
+        self.moments: dict[str, list[float]] = {}
         self.keys: dict[str, set[str]] = {}
         self.at_stage: Callable[[str, str], None] = lambda stage, path: None
         self._lock = threading.Lock()
@@ -42,8 +46,16 @@ class Counting:
                 return 503, {"error": "not yet"}
             if method == "POST" and not (kind == "keyed" and key in known):
                 self.acted[path] += 1
+                self.moments.setdefault(path, []).append(time.time())
             known.add(key)
         return 200, {"value": crc32(name.encode()) % 97, "of": name}
+
+
+class _Server(ThreadingHTTPServer):
+    """Where the queue is full, Linux takes a request when it is sent again: seconds after its sender was killed."""
+
+    request_queue_size = 128
+    daemon_threads = True
 
 
 @contextmanager
@@ -77,8 +89,7 @@ def counting() -> Iterator[tuple[Counting, str]]:
         def log_message(self, *_: object) -> None:
             """Silence."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -21,6 +21,8 @@ from gonogo.errors import EngineError
 
 T = TypeVar("T")
 
+CONNECT_S = 10.0
+"""Longest for a connection. The SDK itself waits three times as long for a server that says nothing."""
 ANSWER_S = 15.0
 """Longest for one request to the server."""
 _SYSTEM_SAYS = re.compile(r'message: "([^"]{1,200})"')
@@ -40,7 +42,9 @@ class TemporalEngine:
         self._thread = threading.Thread(target=self._loop.run_forever, name="gonogo-temporal", daemon=True)
         self._thread.start()
         try:
-            self._client = self._done(Client.connect(address, namespace=namespace))
+            self._client = self._done(
+                asyncio.wait_for(Client.connect(address, namespace=namespace), CONNECT_S)
+            )
         except EngineError:
             self.close()
             raise
@@ -111,7 +115,7 @@ class TemporalEngine:
 
     def _unreachable(self, told: str) -> EngineError:
         within = _SYSTEM_SAYS.search(told)
-        reason = within[1] if within else told.partition("\n")[0][:200]
+        reason = within[1] if within else told.partition("\n")[0][:200] or "it doesn't answer"
         return EngineError(
             f"the Temporal server at {self._address} can't be used: {reason}",
             advice="check the address (--url host:port), and that the server runs",
