@@ -27,12 +27,12 @@ MakeRecord = Callable[..., Record]
 
 @pytest.fixture
 def record() -> MakeRecord:
-    """Record 0 starts a run; each other ends a call with its number as output."""
+    """Record 0 starts a run, `r` if nothing else is said; each other ends a call with its number as output."""
 
-    def make(seq: int, output: object = None) -> Record:
+    def make(seq: int, output: object = None, *, run_id: str = "r") -> Record:
         if seq == 0:
             plan = Plan("small", {"lint": Step("lint", "noop")})
-            return Record(0, 0.0, RunStarted(run_id="r", plan=plan, started_at_ms=1))
+            return Record(0, 0.0, RunStarted(run_id=run_id, plan=plan, started_at_ms=1))
         done = CallDone(at=float(seq), call=seq, output=seq if output is None else output)
         return Record(seq, 1000.5 + seq, done, (Ended(step="lint", outcome="passed"),))
 
@@ -79,7 +79,7 @@ def _drive(
     events: Sequence[AnyEvent] = (),
     **started: Any,
 ) -> list[Record]:
-    start = RunStarted(run_id="r", plan=plan, started_at_ms=1_700_000_000_000, **started)
+    start = RunStarted(plan=plan, started_at_ms=1_700_000_000_000, **{"run_id": "r", **started})
     state = begin(start)
     records: list[Record] = []
     waiting: deque[AnyEvent] = deque([start])

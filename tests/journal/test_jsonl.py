@@ -235,10 +235,12 @@ def test_a_sync_that_fails_stops_the_journal(disk, record, monkeypatch: pytest.M
 
 FULL = """
 import resource, signal, sys
+from msgspec.structs import replace
 from gonogo.errors import JournalError
 from gonogo.journal.jsonl import JsonlRuns
 runs = JsonlRuns(sys.argv[1])
-records = runs.read("template").records
+first, *others = runs.read("template").records
+records = [replace(first, event=replace(first.event, run_id="r")), *others]
 journal = runs.create("r")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
@@ -254,7 +256,7 @@ except JournalError as error:
 def test_a_file_that_may_not_grow_is_left_readable(disk, record, spare: int) -> None:
     """ENOSPC and its kin: the error names the file and what to do; what was written before is whole."""
     journal = disk.create("template")
-    journal.append([record(seq) for seq in range(9)])
+    journal.append([record(seq, run_id="template") for seq in range(9)])
     journal.close()
     limit = sum(len(encode_line(record(seq))) for seq in range(4)) + spare
     command = [sys.executable, "-c", FULL, str(disk.folder), str(limit)]
@@ -379,10 +381,12 @@ def test_a_pipe_in_the_place_of_a_journal_does_not_hang(disk, record) -> None:
 
 WRITER = """
 import sys
+from msgspec.structs import replace
 from gonogo.journal.jsonl import JsonlRuns
 from gonogo.journal.records import Record
 runs = JsonlRuns(sys.argv[1])
 first, *batch = runs.read("template").records
+first = replace(first, event=replace(first.event, run_id=sys.argv[2]))
 journal = runs.create(sys.argv[2])
 journal.append([first])
 seq = 1
@@ -398,7 +402,7 @@ while True:
 def test_RES_1_a_killed_writer_loses_nothing_it_was_promised(disk, record) -> None:
     """RES-1: SIGKILL at 50 moments: every acknowledged record is there, and the journal can always be read."""
     journal = disk.create("template")
-    journal.append([record(0), *(record(seq, "x" * 2000) for seq in range(1, 8))])
+    journal.append([record(0, run_id="template"), *(record(seq, "x" * 2000) for seq in range(1, 8))])
     journal.close()
     for number in range(50):
         acknowledged = kill_a_writer(disk, f"k{number}", lines=1 + number * 7 % 23)
@@ -417,3 +421,23 @@ def kill_a_writer(disk: JsonlRuns, run_id: str, lines: int) -> int:
         child.send_signal(signal.SIGKILL)
         said += child.stdout.read().splitlines(keepends=True)
     return int([line for line in said if line.endswith(b"\n")][-1])
+
+
+def test_a_deleted_lock_lets_no_second_writer_in(disk, record) -> None:
+    """Somebody tidied up beside a run that goes on."""
+    journal = disk.create("r")
+    journal.append([record(0)])
+    (disk.folder / "r" / "lock").unlink()
+    with pytest.raises(RunLocked):
+        disk.reopen("r")
+    journal.close()
+    disk.reopen("r").close()
+
+
+def test_a_run_whose_journal_was_deleted_goes_no_further(disk, record) -> None:
+    """Nothing with consequences may go out that is written nowhere (law 3)."""
+    journal = disk.create("r")
+    journal.append([record(0)])
+    (disk.folder / "r" / "journal.jsonl").unlink()
+    with pytest.raises(JournalError, match="was deleted while run r wrote it"):
+        journal.append([record(1)], sync=True)

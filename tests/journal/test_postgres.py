@@ -257,7 +257,7 @@ def test_a_session_that_was_cut_is_replaced(journal, tables, record, ask, databa
 def test_who_lost_a_run_writes_no_more_of_it(journal, tables, record, ask, database: str) -> None:
     """The other's name is told; other runs of the same process go on."""
     second = tables.create("s")
-    second.append([record(0)])
+    second.append([record(0, run_id="s")])
     with PostgresRuns(database) as other:
         assert other.cut_off("r")
         taken = _reopened(other, "r")
@@ -315,11 +315,13 @@ def _reopened(runs: PostgresRuns, run_id: str) -> PostgresJournal:
 
 WRITER = """
 import sys
+from msgspec.structs import replace
 from gonogo.errors import GonogoError
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.records import Record
 runs = PostgresRuns(sys.argv[1])
 first, *batch = runs.read("template").records
+first = replace(first, event=replace(first.event, run_id=sys.argv[2]))
 journal = runs.create(sys.argv[2])
 journal.append([first])
 seq = 1
@@ -337,7 +339,7 @@ except GonogoError as error:
 def template(tables: PostgresRuns, record) -> None:
     """What writers in other processes write."""
     journal = tables.create("template")
-    journal.append([record(0), *(record(seq, "x" * 2000) for seq in range(1, 8))])
+    journal.append([record(0, run_id="template"), *(record(seq, "x" * 2000) for seq in range(1, 8))])
     journal.close()
 
 

@@ -313,7 +313,7 @@ def test_old_runs_are_forgotten_with_one_statement(tables, ask: Ask, record) -> 
     """Records, large values and requests go with the run's row; others stay."""
     for run_id in ("old", "new"):
         journal = tables.create(run_id)
-        journal.append([record(0), record(1, LARGE)])
+        journal.append([record(0, run_id=run_id), record(1, LARGE)])
         journal.inbox.put(CancelAsked())
         journal.close()
     ask(

@@ -15,7 +15,9 @@ from gonogo.journal.view import Waiting, run_view
 def kept(runs, drive, run_id: str, details: Any, steps: int = 1) -> tuple[Waiting, ...]:
     """What a run waits for whose steps all hold with these details."""
     plan = Plan("test", {f"s{number}": Step(f"s{number}", "noop") for number in range(steps)})
-    records = drive(plan, lambda command: CallParked(call=command.call, prompt=run_id, details=details))
+    records = drive(
+        plan, lambda command: CallParked(call=command.call, prompt=run_id, details=details), run_id=run_id
+    )
     journal = runs.create(run_id)
     journal.append(records)
     journal.close()

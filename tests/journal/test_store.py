@@ -205,3 +205,15 @@ def test_a_request_that_is_too_large_is_refused(runs, record) -> None:
     inbox = inbox_of(runs, record)
     with pytest.raises(JournalError, match="more than the limit of 1048576"):
         inbox.put(AnswerGiven(step="ask", text="x" * 2**20))
+
+
+@pytest.mark.parametrize("place", ["disk", "tables"])
+def test_the_journal_of_another_run_is_refused(place: str, record, request: pytest.FixtureRequest) -> None:
+    """As a copy within the folder is: two that go on with the same run do everything twice."""
+    runs = request.getfixturevalue(place)
+    journal = runs.create("r.copy")
+    journal.append([record(0)])
+    journal.close()
+    for use in (runs.read, runs.reopen):
+        with pytest.raises(JournalError, match="is the journal of run r$"):
+            use("r.copy")

@@ -172,10 +172,7 @@ class Lock:
             os.pwrite(self._descriptor, msgspec.json.encode(holder), 0)
         except BlockingIOError:
             os.close(self._descriptor)
-            raise RunLocked(
-                f"run {run_id} is being written by {holder_of(path) or 'another process'}",
-                advice="wait until it ends, or stop it; 'gonogo cancel' asks it to stop by itself",
-            ) from None
+            raise _locked(run_id, path) from None
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -183,6 +180,25 @@ class Lock:
     def release(self) -> None:
         """Let others write. May be called once."""
         os.close(self._descriptor)
+
+
+def lock_too(descriptor: int, run_id: str, path: Path) -> int:
+    """Hold what is written itself, too: the lock at `path` may be deleted under a run. Closes it and raises RunLocked
+    when somebody else holds it.
+    """
+    try:
+        _lock_exclusively(descriptor)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise _locked(run_id, path) from None
+    return descriptor
+
+
+def _locked(run_id: str, path: Path) -> RunLocked:
+    return RunLocked(
+        f"run {run_id} is being written by {holder_of(path) or 'another process'}",
+        advice="wait until it ends, or stop it; 'gonogo cancel' asks it to stop by itself",
+    )
 
 
 def _lock_exclusively(descriptor: int) -> None:

@@ -64,7 +64,7 @@ class JsonlRuns(Runs):
             files.real_folder(home)
             lock = files.Lock(home / LOCK, run_id)
             try:
-                descriptor = self._new_file(path)
+                descriptor = files.lock_too(self._new_file(path), run_id, home / LOCK)
             except BaseException:
                 lock.release()
                 raise
@@ -82,7 +82,7 @@ class JsonlRuns(Runs):
         with files.system_errors("open", path):
             lock = files.Lock(home / LOCK, run_id)
             try:
-                descriptor = files.open_file(path, _APPEND)
+                descriptor = files.lock_too(files.open_file(path, _APPEND), run_id, home / LOCK)
             except BaseException:
                 lock.release()
                 raise
@@ -103,7 +103,7 @@ class JsonlRuns(Runs):
     def records(self, run_id: str) -> Reading[Record]:
         """As `read`, one record after the other."""
         path, blobs = self._known(run_id) / JOURNAL, self.blobs(run_id)
-        return Reading(_lines(path), path, decode_line, lambda record: put_back(record, blobs))
+        return Reading(_lines(path), path, decode_line, lambda record: put_back(record, blobs), run_id=run_id)
 
     def lines(self, run_id: str) -> Iterator[bytes]:
         """The lines of a run as they are kept; the last one may be torn."""
@@ -253,7 +253,7 @@ class JsonlJournal(RunJournal):
 
     def load(self) -> None:
         """Read what is there and mend its end. Raises JournalError."""
-        reading = Reading(_lines(self.path), self.path, decode_line)
+        reading = Reading(_lines(self.path), self.path, decode_line, run_id=self.run_id)
         self.records = all_put_back(reading, self._blobs)
         self._size_bytes = reading.whole_bytes
         self._next_seq = self.records[-1].seq + 1
@@ -286,8 +286,13 @@ class JsonlJournal(RunJournal):
         self._unsynced = True
 
     def _sync(self) -> None:
-        """Blobs first: a durable record never points to what isn't there."""
+        """Blobs first: a durable record never points to what isn't there. A file without a name is lost."""
         self._blobs.sync()
+        if not os.fstat(self._descriptor).st_nlink:
+            raise JournalError(
+                f"{self.path} was deleted while run {self.run_id} wrote it",
+                advice="what the run did is written nowhere; look before you start it again",
+            )
         if self._unsynced:
             files.sync_data(self._descriptor)
             self._unsynced = False

@@ -52,11 +52,15 @@ class Reading(Generic[R]):
         path: Path | str,
         decode: Callable[[bytes], R],
         ready: Callable[[R], R] | None = None,
+        *,
+        run_id: str | None = None,
     ) -> None:
+        """With `run_id`, another run's journal is refused: who goes on with a copy does everything once more."""
         self._lines = lines
         self._path = path
         self._decode = decode
         self._ready = ready
+        self._run_id = run_id
         self._failures: list[str] = []
         self._due: int | None = None
         self.count = 0
@@ -99,6 +103,12 @@ class Reading(Generic[R]):
         if self._due is not None and record.seq != self._due:
             # A line taken out or doubled leaves a gap in the numbers.
             raise self._damaged(number, f"expected record {self._due}, found {record.seq}")
+        found = getattr(record.event, "run_id", None) if number == 1 else None
+        if found is not None and self._run_id not in (None, found):
+            raise JournalError(
+                f"{self._path} is the journal of run {found}",
+                advice="a copy of a run is for another folder or store, under the run's own name",
+            )
         if not 0 <= record.event.at < CLOCK_S_MAX:
             raise self._damaged(number, f"its clock says {record.event.at:g} seconds")
         return record

@@ -167,7 +167,9 @@ class MemoryRuns(SharedRuns):
     def records(self, run_id: str) -> Reading[Record]:
         """As `read`, one record after the other."""
         run = self._known(run_id)
-        return Reading(run.lines, Path(run_id), decode_line, lambda record: put_back(record, run.blobs))
+        return Reading(
+            run.lines, Path(run_id), decode_line, lambda record: put_back(record, run.blobs), run_id=run_id
+        )
 
     def records_after(self, run_id: str, seq: int) -> list[Record]:
         """The run's records behind record `seq`. Raises JournalError."""

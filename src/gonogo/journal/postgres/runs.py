@@ -92,7 +92,7 @@ class PostgresRuns(SharedRuns):
         self._link.do(f"open run {run_id}", lease.reopen)
         blobs = self.blobs(run_id)
         try:
-            records = all_put_back(Reading(self.lines(run_id), self._named(run_id), decode_line), blobs)
+            records = all_put_back(Reading(self.lines(run_id), self._named(run_id), decode_line, run_id=run_id), blobs)
         except BaseException:
             self._link.attempt(lease.release)
             raise
@@ -108,7 +108,9 @@ class PostgresRuns(SharedRuns):
         """As `read`, one record after the other."""
         blobs = self.blobs(run_id)
         lines = self.lines(run_id)
-        return Reading(lines, self._named(run_id), decode_line, lambda record: put_back(record, blobs))
+        return Reading(
+            lines, self._named(run_id), decode_line, lambda record: put_back(record, blobs), run_id=run_id
+        )
 
     def records_after(self, run_id: str, seq: int) -> list[Record]:
         """The run's records behind record `seq`, as far as there are any. Raises JournalError."""
