@@ -398,3 +398,16 @@ def test_what_is_no_address_of_a_postgres_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="the store isn't a URL of Postgres"):
         Address(text)
     assert is_address("postgres://") is True
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_cannot_hold_every_text_is_refused(postgres: Server, encoding: str) -> None:
+    """Before there is anything in it; the message says how to make one that can."""
+    name = f"encoded_{encoding.lower()}"
+    postgres.execute(f"create database {name} encoding '{encoding}' template template0")
+    try:
+        with PostgresRuns(postgres.url(name)) as runs, pytest.raises(JournalError, match=encoding) as refused:
+            runs.create("r")
+        assert "createdb --encoding UTF8" in str(refused.value.advice)
+    finally:
+        postgres.drop(postgres.url(name))

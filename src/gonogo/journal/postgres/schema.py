@@ -129,8 +129,15 @@ _LATER = {
 def make_ready(connection: Connection[Any], place: str) -> None:
     """Make the tables where there are none, and add to those of an older gonogo what they lack.
 
-    Raises NewerJournal when a newer gonogo made them, psycopg.Error.
+    Raises NewerJournal when a newer gonogo made them, JournalError when the database can't hold what runs say,
+    psycopg.Error.
     """
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise JournalError(
+            f"the database in {place} is encoded in {encoding}, which can't hold every text",
+            advice="give --store one that is encoded in UTF8: createdb --encoding UTF8 --template template0 NAME",
+        )
     if not _are_there(connection):
         _make(connection)
     found = _version(connection)
