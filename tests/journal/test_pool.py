@@ -15,7 +15,7 @@ from gonogo.core.commands import StartCall
 from gonogo.core.events import AnswerGiven, CallDone, CallFailed
 from gonogo.core.faults import Fault
 from gonogo.journal.memory import MemoryRuns
-from gonogo.journal.pool import Bell, Leave, Pool, Ticket, Waiting
+from gonogo.journal.pool import Bell, Leave, Pool, Ticket
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.sharing import SharedRuns
 
@@ -86,17 +86,6 @@ def test_a_call_that_was_passed_over_is_as_if_it_had_never_been_claimed(pool: Po
     pool.pass_over(claim, "old", "too late")
     assert other.claim_free("r", [1], "third") == []
     assert pool.passed_over("r", 1).startswith("format 9")
-
-
-def test_calls_that_nobody_took_are_told_with_their_labels(pool: Pool, other: Pool) -> None:
-    """And with why the last worker that saw them did not."""
-    pool.offer([ticket(label="gpu"), ticket(2), ticket(3), ticket(4, "other")])
-    claim = pool.claim("r", 2, "old")
-    assert claim is not None
-    pool.pass_over(claim, "old", "format 9")
-    pool.claim("r", 3, "w")
-    assert other.waiting(["r"]) == [Waiting("r", 1, "gpu"), Waiting("r", 2, "", "format 9")]
-    assert other.waiting([]) == []
 
 
 def test_what_is_said_to_a_wish_is_heard_by_who_has_the_call(pool: Pool, other: Pool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Literal, cast, get_args
@@ -216,22 +215,24 @@ async def _serve(
 ) -> None:
     from msgspec.structs import replace
 
+    from gonogo.app.ending import Ending
     from gonogo.app.unheard import Unheard
     from gonogo.app.worker import Worker
 
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = Ending()
+    stopping.heed()
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
     async with Worker(name, runs, side.engine, options) as worker:
         unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
-        beside = [asyncio.create_task(each) for each in (worker.leave_when(stopping), unheard.watch())]
+        telling = stopping.tell(worker.under_way, limits.drain_s)
+        beside = [asyncio.create_task(each) for each in (telling, worker.leave_when(stopping), unheard.watch())]
         try:
             await side.serve(worker, limits, stopping, lambda: ready(name))
         finally:
             for task in beside:
                 task.cancel()
+    stopping.over()
 
 
 def _worker_side(

@@ -74,6 +74,7 @@ class Worker:
 
         async def work() -> float | None:
             if takes_over:
+                log.warning("takes over run %s: the worker that had it isn't heard of", run_id)
                 self._runs.cut_off(run_id)
             try:
                 return await self._carried(run_id, reopens)
@@ -81,6 +82,10 @@ class Worker:
                 return HELD_S if alone else None
 
         return await self._here.done((run_id, None), work, given_again=takes_over)
+
+    def under_way(self) -> tuple[int, int]:
+        """How many runs and calls are with this worker now."""
+        return sum(call is None for _, call in self._here.keys), self._errands.under_way
 
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> bool:
         """Perform a call, unless somebody has; False when it is for a newer worker."""

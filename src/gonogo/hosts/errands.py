@@ -125,6 +125,11 @@ class Errands:
                 if leave.run_id in self._visits:
                     self._visits[leave.run_id].let(leave)
 
+    @property
+    def under_way(self) -> int:
+        """How many calls are performed here now."""
+        return sum(visit.under_way for visit in self._visits.values())
+
     async def close(self) -> None:
         """End whatever is under way, without a word: whoever claims it next decides."""
         visits = list(self._visits.values())
@@ -256,6 +261,10 @@ class _Visit:
     @property
     def is_busy(self) -> bool:
         return bool(self._answers)
+
+    @property
+    def under_way(self) -> int:
+        return len(self._answers)
 
     @property
     def is_outdated(self) -> bool:

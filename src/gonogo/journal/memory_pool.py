@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from gonogo.core.events import AnyEvent
-from gonogo.journal.pool import Bell, Claim, Leave, Pool, Ticket, Waiting
+from gonogo.journal.pool import Bell, Claim, Leave, Pool, Ticket
 
 __all__ = ["MemoryBell", "MemoryBells", "MemoryPool"]
 
@@ -160,15 +160,6 @@ class MemoryPool(Pool):
         with self._guard:
             entry = self._entries.get((run_id, call))
             return entry.passed if entry is not None else ""
-
-    def waiting(self, run_ids: Collection[str]) -> list[Waiting]:
-        """Calls that nobody has taken."""
-        with self._guard:
-            return sorted(
-                Waiting(*key, entry.ticket.label, entry.passed)
-                for key, entry in self._entries.items()
-                if key[0] in run_ids and not entry.claims and not entry.ended
-            )
 
     def let(self, leave: Leave) -> None:
         """Answer a wish."""

@@ -20,7 +20,7 @@ from msgspec import Struct
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent
 
-__all__ = ["Bell", "Claim", "Leave", "Pool", "Ticket", "Waiting"]
+__all__ = ["Bell", "Claim", "Leave", "Pool", "Ticket"]
 
 
 class Ticket(Struct, frozen=True):
@@ -44,15 +44,6 @@ class Claim(Struct, frozen=True):
     before: int = 0
     stop: bool = False
     newer: str = ""
-
-
-class Waiting(Struct, frozen=True, order=True):
-    """A call that waits for a worker, with the `label` if it has one. `passed`: why the last one passed it over."""
-
-    run_id: str
-    call: int
-    label: str = ""
-    passed: str = ""
 
 
 class Leave(Struct, frozen=True):
@@ -126,10 +117,6 @@ class Pool(Protocol):
 
     def passed_over(self, run_id: str, call: int) -> str:
         """Why a worker passed the call over, the last one that did; empty when none did."""
-        ...
-
-    def waiting(self, run_ids: Collection[str]) -> list[Waiting]:
-        """Calls of these runs that no worker has taken yet, in order."""
         ...
 
     def let(self, leave: Leave) -> None:

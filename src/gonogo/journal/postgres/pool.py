@@ -18,7 +18,7 @@ from msgspec import Struct
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent, CallFailed, CallLost
 from gonogo.core.faults import Fault
-from gonogo.journal.pool import Claim, Leave, Pool, Ticket, Waiting
+from gonogo.journal.pool import Claim, Leave, Pool, Ticket
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import PostgresBell, channel_of
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
@@ -106,10 +106,6 @@ _LET = """
     where run_id = %(run)s and call = %(call)s and not ended
     returning worker
 """
-_UNCLAIMED = """
-    select run_id, call, label, coalesce(passed, '') from gonogo_tickets
-    where run_id = any(%s) and claims = 0 and not ended order by run_id, call
-"""
 _LET_TO = "select run_id, call, lets from gonogo_tickets where worker = %s and lets is not null and not ended"
 
 _NEWER = "its ticket says what this version has no words for"
@@ -187,14 +183,6 @@ class PostgresPool(Pool):
             lambda connection: connection.execute(query, [run_id, call]).fetchone(),
         )
         return str(row[0]) if row is not None else ""
-
-    def waiting(self, run_ids: Collection[str]) -> list[Waiting]:
-        """Calls that nobody has taken. Raises JournalError."""
-        rows = self._link.do(
-            "read which calls wait",
-            lambda connection: connection.execute(_UNCLAIMED, [list(run_ids)]).fetchall(),
-        )
-        return [Waiting(*row) for row in rows]
 
     def let(self, leave: Leave) -> None:
         """Answer a wish. Raises JournalError."""
