@@ -10,9 +10,11 @@ from tests.engines.world import HEAD, World
 
 import gonogo as package
 from gonogo import app
+from gonogo.app import again
 from gonogo.app.again import Wish, hand_over_wish
 from gonogo.app.carried import carried_in
 from gonogo.app.engines import CARRIED, submit_run
+from gonogo.app.looking import has_ended
 from gonogo.app.options import Start
 from gonogo.core.events import RunStarted
 from gonogo.errors import EngineError, UsageError
@@ -155,3 +157,22 @@ def test_a_carried_run_whose_engine_is_away_stays_as_it_is(on_dbos: World) -> No
         package.resume("r", runs=on_dbos.store)
     on_dbos.runs.create("r").close()
     assert on_dbos.lines("done") == []
+
+
+def test_a_wish_whose_engine_never_heard_of_it_waits_for_a_resume_or_a_later_wish(
+    on_dbos: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever left it was gone before. Later it may not come true beside what is asked for then."""
+    on_dbos.worker()
+    (on_dbos.folder / "good").touch()
+    run_id = on_dbos.submit(TALE)
+    on_dbos.ended(run_id)
+    hand_on = again.hand_on
+    monkeypatch.setattr(again, "hand_on", lambda *_, **__: None)
+    asked(on_dbos, run_id, Wish(steps=("first",)))
+    asked(on_dbos, run_id, Wish(steps=("second",)))
+    assert not has_ended(run_id, on_dbos.options)
+    monkeypatch.setattr(again, "hand_on", hand_on)
+    package.resume(run_id, runs=on_dbos.store)
+    on_dbos.wait(lambda: has_ended(run_id, on_dbos.options), "the end")
+    assert [line.partition("-")[0] for line in on_dbos.lines("done")] == ["first", "second", "second"]

@@ -117,14 +117,19 @@ async def run_again_from_async(run_id: str, wish: Wish, options: Options | None 
 
 
 def hand_over_wish(run_id: str, wish: Wish, carried: Carried, options: Options) -> None:
-    """Have a worker of the run's engine go on with it for a wish.
+    """Have a worker of the run's engine go on with it for a wish. It takes the place of one that nobody has taken up
+    yet, since whoever had that may have gone before an engine heard of it.
 
     Raises as `run_again_from`, and EngineError.
     """
     runs = runs_in(options)
     journal = runs.reopen(run_id)
     try:
-        journal.inbox.put(_fitted(wish, journal, runs, options)[0])
+        event = _fitted(wish, journal, runs, options)[0]
+        for request in journal.inbox.take(requests_in(journal.records)):
+            if isinstance(request, RerunAsked):
+                journal.inbox.done(request.request)
+        journal.inbox.put(event)
     finally:
         journal.close()
     hand_on(run_id, carried.carrier, options, reopens=True)

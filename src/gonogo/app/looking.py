@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gonogo.app.options import Options, Summary, runs_in
-from gonogo.core.events import RunStarted
+from gonogo.core.events import RerunAsked, RunStarted
 from gonogo.errors import JournalError, UsageError
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.records import Record
@@ -107,8 +107,13 @@ def about_store(options: Options) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def has_ended(run_id: str, options: Options | None = None) -> bool:
-    """Whether the last thing that is known of a run is its end, be it that it was cancelled."""
-    return _summary(runs_in(options or Options()), run_id).verdict in ("GO", "NO-GO")
+    """Whether the last thing that is known of a run is its end, be it that it was cancelled, and nobody has asked for
+    steps to run again since.
+    """
+    runs = runs_in(options or Options())
+    if _summary(runs, run_id).verdict not in ("GO", "NO-GO"):
+        return False
+    return not any(isinstance(request, RerunAsked) for request in runs.inbox(run_id).take())
 
 
 def find_run(name: str, options: Options | None = None) -> str:
