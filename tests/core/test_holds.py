@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, plan, step
+from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, error, plan, step
 
 from gonogo.core import decisions as d
-from gonogo.core.events import AnswerGiven, CallLost, Resumed
+from gonogo.core.events import UNSET, AnswerGiven, CallLost, CancelAsked, Resumed
 from gonogo.core.plan import Hold
 
 
@@ -111,6 +113,81 @@ def test_a_person_says_what_became_of_a_call_in_doubt() -> None:
     assert (doubted("done").started, doubted("done").verdict) == (["post", "b"], "GO")
     assert (doubted("again").started, doubted("again").verdict) == (["post", "post", "b"], "GO")
     assert (doubted("failed").started, doubted("failed").verdict) == (["post"], "NO-GO")
+
+
+def guarded(word: str, output: Any = UNSET) -> Script:
+    """A mutating call in doubt that has a guarantee about its output, and a word about it."""
+    holds = {"has id": lambda names: names["output"]["id"] > 0}
+    script = Script(
+        plan(step("post", effects="mutates", guarantee=["has id"]), step("b", "post")),
+        calls={"post": Unclear()},
+        answers=holds,
+    )
+    return script.tell(AnswerGiven(step="post", text=word, by="ana", output=output))
+
+
+@pytest.mark.parametrize(("number", "verdict"), [(7, "GO"), (0, "NO-GO")])
+def test_the_output_of_a_call_that_was_done_is_judged_as_after_any_call(number: int, verdict: str) -> None:
+    """A person who knows it gives it with the word; those behind it read it."""
+    script = guarded("done", {"id": number})
+    assert (script.verdict, script.node("post").output) == (verdict, {"id": number})
+    assert script.node("post").effect == "done"
+
+
+def test_without_an_output_nothing_is_judged_about_a_call_that_was_done() -> None:
+    """The word of a person is all there is; the output is null."""
+    script = guarded("done")
+    assert (script.verdict, script.node("post").output, script.decided(d.Judged, "post")) == ("GO", None, [])
+
+
+@pytest.mark.parametrize("word", ["failed", "unknown"])
+def test_nothing_is_judged_about_a_call_that_gave_nothing(word: str) -> None:
+    """An expression about its output would say no more than that there is none."""
+    script = guarded(word)
+    assert (script.verdict, script.decided(d.Judged, "post")) == ("NO-GO", [])
+    assert [issue.rule_id for issue in script.node("post").issues] == [
+        {"failed": "call/lost", "unknown": "call/given_up"}[word]
+    ]
+
+
+def test_nothing_is_judged_about_a_question_whose_time_is_over() -> None:
+    """There is no answer to judge."""
+    steps = [step("ask", guarantee=["ok"], fail_if="no")]
+    script = Script(plan(*steps), calls={"ask": Parks(timeout_s=30)}, answers={"ok": error(), "no": error()})
+    script.pass_time(30)
+    assert [issue.rule_id for issue in script.node("ask").issues] == ["human-input/timeout"]
+
+
+def test_law_3_a_call_that_was_given_up_is_not_made_again() -> None:
+    """Nobody claims that it wasn't done: no retry, no remedy, and what it did outside stays unknown."""
+    failing = block(run=["fix"], retry=3)
+    script = Script(
+        plan(step("post", effects="mutates", on_fail=failing), step("fix"), step("b", "post")),
+        calls={"post": Unclear()},
+    )
+    script.tell(AnswerGiven(step="post", text="unknown", by="ana"))
+    node = script.node("post")
+    assert (script.started, script.verdict, node.effect) == (["post"], "NO-GO", "unknown")
+    assert node.fault is not None
+    assert (node.fault.kind, "ana gave it up" in node.fault.message) == ("call.given_up", True)
+    assert script.outcome("b") == "skipped"
+
+
+def test_a_cancelled_run_that_waits_for_a_doubt_ends_when_that_is_given_up() -> None:
+    """Else there would be no end without somebody who knows."""
+    script = Script(plan(step("post", effects="mutates"), step("b", "post")), calls={"post": Unclear()})
+    script.tell(CancelAsked())
+    assert script.verdict == "HOLD"
+    script.tell(AnswerGiven(step="post", text="unknown"))
+    assert (script.verdict, script.node("post").effect) == ("NO-GO", "unknown")
+
+
+def test_a_doubt_says_since_when_it_waits() -> None:
+    """As a question does, for lists."""
+    script = Script(plan(step("post", effects="mutates")), calls={"post": Unclear()})
+    assert script.state.finished is not None
+    assert [wait.since_s for wait in script.state.finished.waits] == [script.node("post").ended_at]
+    assert script.node("post").ended_at is not None
 
 
 @pytest.mark.parametrize(("start", "started"), [(0, 3), (1, 2), (2, 3)])

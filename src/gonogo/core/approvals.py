@@ -143,7 +143,7 @@ def in_short(node: Node) -> Wait:
     place = f"{node.step}@{node.scope}" if node.scope else node.step
     hold = node.hold
     if node.status == life.IN_DOUBT or hold is None:
-        return Wait(place, (node.reason or "")[:PROMPT_MAX])
+        return Wait(place, (node.reason or "")[:PROMPT_MAX], node.ended_at)
     prompt = hold.prompt[:PROMPT_MAX]
     return Wait(place, prompt, hold.since_s, hold.due_s, count(hold).approved, hold.quorum or 0)
 

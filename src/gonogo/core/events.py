@@ -188,11 +188,12 @@ class TimerFired(Event, frozen=True, tag="timer_fired"):
 
 
 class AnswerGiven(Event, frozen=True, tag="answer_given"):
-    """A person answered a hold, or said what became of a call in doubt ("done", "not done").
+    """A person answered a hold, or said what became of a call in doubt (a word of `holds.WORDS`).
 
     `request` is the id of the message that brought it, so that one message is never acted on twice. `start`: which call
     of the step it is about, by how many there had been when it was given; 0 is whichever waits. Else a word that is
     given twice, for no answer came at first, could be taken for one about a later call, which nobody has looked at.
+    `output`: what a call in doubt gave that was done, where somebody knows.
     """
 
     step: str
@@ -201,6 +202,7 @@ class AnswerGiven(Event, frozen=True, tag="answer_given"):
     by: str = ""
     request: str = ""
     start: int = 0
+    output: Any = UNSET
 
 
 class CancelAsked(Event, frozen=True, tag="cancel_asked"):

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from gonogo.core.decision import About, Decision
-from gonogo.core.faults import Fault, Issue
+from gonogo.core.faults import Effect, Fault, Issue
 
 
 class Refused(About, frozen=True, tag="refused"):
@@ -168,12 +168,16 @@ class Doubted(About, frozen=True, tag="doubted"):
 
 
 class Answered(About, frozen=True, tag="answered"):
-    """A person's word (or a default) ended a hold or a doubt; `output` or `fault` is what the call came to."""
+    """A person's word (or a default) ended a hold or a doubt; `output` or `fault` is what the call came to.
+
+    `effect`: what it did outside. Without it (as older records are): nothing with a fault, else all that it does.
+    """
 
     text: str = ""
     by: str = ""
     output: Any = None
     fault: Fault | None = None
+    effect: Effect | None = None
 
     def sentence(self) -> str:
         return f"answered by {self.by or 'a person'}"

@@ -87,6 +87,7 @@ def _doubted(state: State, decision: d.Doubted) -> Node:
     node = state.existing(decision.step, decision.scope)
     move(state, node, life.IN_DOUBT)
     node.reason = decision.message
+    node.ended_at = state.at
     return node
 
 
@@ -94,7 +95,7 @@ def _answered(state: State, decision: d.Answered) -> Node:
     node = state.existing(decision.step, decision.scope)
     forget_waits(state, node)
     node.gate = None
-    node.effect = "none" if decision.fault is not None else "done"
+    node.effect = decision.effect or ("none" if decision.fault is not None else "done")
     if decision.fault is not None:
         node.result = e.CallFailed(at=state.at, call=0, fault=decision.fault)
     else:

@@ -9,12 +9,14 @@ from msgspec.structs import replace
 from gonogo.core import approvals, contracts, exhaustion, reminders, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
-from gonogo.core.events import AnswerGiven, CallParked
-from gonogo.core.faults import Fault
+from gonogo.core.dependencies import rest_at
+from gonogo.core.events import UNSET, AnswerGiven, CallParked
+from gonogo.core.faults import Fault, issue_for
 from gonogo.core.state import Node
 from gonogo.core.turn import Turn
 
-WORDS = ("done", "again", "failed")
+GIVEN_UP = "unknown"
+WORDS = ("done", "again", "failed", GIVEN_UP)
 """What a person may say of a call in doubt."""
 SEALED = reminders.SEALED
 SEALED_WORDS = ("again", "failed")
@@ -144,18 +146,13 @@ def give(turn: Turn, node: Node, text: str, by: str, more: dict[str, Any] | None
 
 
 def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
-    """done, again or failed; other words leave the step in doubt."""
+    """done, again, failed or unknown; other words leave the step in doubt."""
     word = approvals.word(event.text)
     if word == "again":
         turn.decide(d.Answered(node.step, node.scope, word, event.by))
         repeat(turn, node)
     elif word == "done":
-        # Nobody has its output, so nothing can be judged about it: the word of a person is what there is.
-        turn.decide(d.Answered(node.step, node.scope, word, event.by))
-        if node.requested:
-            turn.supersede(node)
-        else:
-            contracts.conclude(turn, node, (), ())
+        was_done(turn, node, event)
     elif word == "failed":
         fail(
             turn,
@@ -163,8 +160,38 @@ def settle_doubt(turn: Turn, node: Node, event: AnswerGiven) -> None:
             Fault("call.lost", "lost", "call/lost", "a person said the call did not succeed"),
             event.by,
         )
+    elif word == GIVEN_UP:
+        give_up(turn, node, event.by)
     else:
         not_taken(turn, node, event, "words")
+
+
+def was_done(turn: Turn, node: Node, event: AnswerGiven) -> None:
+    """Its output is judged as after any call. Where nobody has it, the word of a person is all there is."""
+    known = event.output is not UNSET
+    turn.decide(d.Answered(node.step, node.scope, "done", event.by, event.output if known else None))
+    if node.requested:
+        turn.supersede(node)
+    elif known:
+        contracts.check(turn, node)
+    else:
+        contracts.conclude(turn, node, (), ())
+
+
+def give_up(turn: Turn, node: Node, by: str) -> None:
+    """Nobody will ever know. The step fails, and nothing that it has for failures comes: a retry or a remedy would act
+    on what may have been done. To undo it, or not to, would be as blind.
+    """
+    text = f"nobody knows whether this call was done, and {by or 'a person'} gave it up"
+    fault = Fault("call.given_up", "lost", "call/given_up", text)
+    turn.decide(d.Answered(node.step, node.scope, GIVEN_UP, by, fault=fault, effect="unknown"))
+    if node.requested:
+        turn.supersede(node)
+        return
+    outcome = contracts.outcome_of(turn.step(node), fault)
+    issue = issue_for(fault, node.step, node.scope, node.attempt)
+    rest = rest_at(turn.state, node.site, node.scope, node)
+    turn.decide(d.Ended(node.step, node.scope, outcome, None, fault, (issue,), rest))
 
 
 def repeat(turn: Turn, node: Node) -> None:
@@ -198,9 +225,9 @@ def timed_out(turn: Turn, node: Node) -> None:
 
 
 def fail(turn: Turn, node: Node, fault: Fault, by: str) -> None:
-    """End a wait as a failed call."""
+    """End a wait as a failed call. It gave nothing that a contract or a detector could judge."""
     turn.decide(d.Answered(node.step, node.scope, "failed", by, fault=fault))
     if node.requested:
         turn.supersede(node)
     else:
-        contracts.check(turn, node)
+        contracts.conclude(turn, node, (), ())

@@ -94,7 +94,8 @@ class Requests:
     def _stamped(self, request: Request) -> AnyEvent:
         if isinstance(request, AnswerGiven):
             text = self._vault.answer(request.step, request.scope, request.text)
-            return replace(request, at=self._clock.now(), text=text)
+            output = self._vault.given(request.step, request.output)
+            return replace(request, at=self._clock.now(), text=text, output=output)
         return replace(request, at=self._clock.now())
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from gonogo.core.graph import Graph
 from gonogo.core.holds import becomes_output
@@ -126,6 +127,14 @@ class Vault:
         if becomes_output(node):
             return str(self._kept(f"{name}.{ANSWER}", text))
         return self._redactor.text(text) if node.status in (HOLDING, IN_DOUBT) else MASK  # it comes too late
+
+    def given(self, name: str, output: Any) -> Any:
+        """An output that a person gives for a call in doubt, as records may have it; UNSET stays so."""
+        step = self._state.graph.steps.get(name)
+        if output is UNSET or step is None:
+            return UNSET
+        output = shortened(output)
+        return self._redactor.value(self.sealed(step, output) if step.secret_outputs else output)
 
     def note_in(self, step: Step, output: Any) -> None:
         """Know the secrets that a failed step wrote all the same, in what would have been its output.
