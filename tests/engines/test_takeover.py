@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import psycopg
 import pytest
+from tests.engines.world import pause
 from tests.servers.postgres import Server
 
 from gonogo.engines.base import TAKEOVERS_MAX
@@ -26,6 +28,15 @@ def url(postgres: Server) -> Iterator[str]:
     made = postgres.new_database()
     yield made
     postgres.drop(made)
+
+
+def until(so: Callable[[], bool]) -> None:
+    """Wait for it, but not for ever."""
+    for _ in range(600):
+        if so():
+            return
+        pause(0.05)
+    raise AssertionError("it didn't come")
 
 
 def lease(url: str, worker: str) -> Lease:
@@ -55,6 +66,96 @@ def test_a_worker_that_gives_signs_is_left_alone(url: str) -> None:
     assert other.look() == []
     living.release()
     other.release()
+
+
+def test_who_couldnt_renew_for_a_while_takes_nobody_for_frozen_before_they_could_renew(url: str) -> None:
+    """As when the store took no writes: all rows are old then, and the first that can write again ended the others."""
+    living, other = lease(url, "a"), lease(url, "b")
+    living.enlist()
+    living.connection.execute("update gonogo_workers set seen = seen - interval '1 hour'")
+    other.renew()
+    assert other.look() == []
+    other._steady_s -= takeover.FROZEN_S
+    assert other.look() == ["a"]
+    living.connection.close()
+    other.release()
+
+
+def test_a_frozen_worker_whose_sessions_cant_be_ended_keeps_its_work_and_is_told_of_once(
+    url: str, postgres: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody may have what it still could write for. Who looks after it is none the worse for it."""
+    frozen = lease(url, "a")
+    frozen.enlist()
+    frozen.connection.execute("update gonogo_workers set seen = seen - interval '1 hour'")
+    postgres.execute(
+        "create role gonogo_other login password 'gonogo_other'; grant create, usage on schema public to gonogo_other;"
+        "grant all on all tables in schema public to gonogo_other",
+        url,
+    )
+    try:
+        other = lease(url.replace(f"postgres:{postgres.password}", "gonogo_other:gonogo_other"), "b")
+        assert [other.look(), other.look()] == [[], []]
+        assert len([each for each in caplog.messages if "grant pg_signal_backend" in each]) == 1
+        assert not frozen.is_lost
+        other.release()
+        frozen.release()
+    finally:
+        postgres.execute("drop owned by gonogo_other; drop role gonogo_other", url)
+
+
+def age(url: str) -> float:
+    """How old the worker's sign of life is, in seconds."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "select extract(epoch from clock_timestamp() - seen) from gonogo_workers"
+        ).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+@pytest.mark.parametrize("trouble", ["read-only", "locked"])
+def test_a_worker_is_renewed_again_once_the_store_takes_writes(
+    url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """What passes is told once, and ends neither the worker nor its signs of life."""
+    monkeypatch.setattr(takeover, "_LIMITS", "select set_config('lock_timeout', '100ms', false)")
+    one, fenced = lease(url, "a"), threading.Event()
+    watch = takeover.Watch(one, Heard(), lambda: True)
+    watch.start(fenced.set)
+    with psycopg.connect(url) as locking:
+        if trouble == "locked":
+            locking.execute("lock table gonogo_workers in access exclusive mode")
+        else:
+            one.connection.execute("set default_transaction_read_only = on")
+        until(lambda: any("a keeps trying" in each for each in caplog.messages))
+        pause(3 * takeover.PERIOD_S)
+    one.connection.execute("set default_transaction_read_only = off")
+    until(lambda: any("gets on with the store again" in each for each in caplog.messages))
+    until(lambda: age(url) < takeover.PERIOD_S)
+    assert len([each for each in caplog.messages if "keeps trying" in each]) == 1
+    assert not fenced.is_set()
+    watch.stop()
+    one.release()
+
+
+@pytest.mark.parametrize("broken", ["drop table gonogo_workers", ""], ids=["store", "engine"])
+def test_a_worker_that_cant_look_after_others_any_more_ends_and_says_so(
+    url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """It would take work and never notice a dead one, and nobody would notice that."""
+    monkeypatch.setattr(takeover, "end_at_once", lambda: None)
+    one, fenced = lease(url, "a"), threading.Event()
+    watch = takeover.Watch(one, Heard(), lambda: True)
+    watch.start(fenced.set)
+    if broken:
+        one.connection.execute(broken)
+    else:
+        watch.take_over_by(Client(Heard()), lambda: int("none"))  # type: ignore[arg-type]
+    assert fenced.wait(30)
+    assert any("a can't look after other workers any more" in each for each in caplog.messages)
+    watch.stop()
+    one.connection.close()
 
 
 def test_a_worker_whose_session_ended_is_dead_however_young_its_sign(url: str) -> None:

@@ -3,9 +3,12 @@
 Each worker holds a session lock in Postgres and renews a row every half second. Whoever gets another's lock knows that
 its session is gone; whoever finds its row old by the database's own clock (clocks of machines play no part) ends its
 sessions first, so that a process that only stood still can write nothing any more when it wakes up. Its work goes back
-to its queue, unless it has lost too many workers: then it is set aside.
+to its queue, unless it has lost too many workers: then it is set aside. Who couldn't renew its own row for a while, as
+when the store takes no writes, looks at the age of others' rows a while later only: these couldn't either.
 
-A lost session of one's own means that others may have taken over already: the worker ends at once.
+A lost session of one's own means that others may have taken over already: the worker ends at once. What may pass
+(`_PASSING`) is tried again for as long as the session lasts; whatever else goes wrong ends the worker, too, since
+nobody would notice one that takes work and doesn't look after the others.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import hashlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import psycopg
 from dbos import DBOSClient, WorkflowStatus
@@ -32,6 +36,9 @@ SILENCE_S = 35.0
 """Longest for an answer: a worker that is cut off without a word ends, too."""
 EXIT_FENCED = 75
 """Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
+LOCK_S = 2.0
+"""Longest wait for a table that somebody has locked; it is tried again."""
+STATEMENT_S = 10.0
 RUNS_SHOWN = 5
 _KEY_OF = "gonogo worker "
 KEEPALIVE = {
@@ -50,13 +57,20 @@ create table if not exists gonogo_takeovers
 """
 _RENEW = "update gonogo_workers set seen = clock_timestamp() where id = %(me)s and %(alive)s"
 _LOOK = f"""
-    with renewed as ({_RENEW})
     select id, seen < clock_timestamp() - make_interval(secs => %(old)s), pg_try_advisory_lock(
         ('x' || left(encode(sha256(convert_to('{_KEY_OF}' || id, 'utf8')), 'hex'), 16))::bit(64)::bigint
     )
     from gonogo_workers where id <> %(me)s
 """  # noqa: S608 - nothing but constants is put in
+_LIMITS = f"""
+    select set_config('lock_timeout', '{LOCK_S}s', false), set_config('statement_timeout', '{STATEMENT_S}s', false)
+"""
+_ENDED = "select pg_terminate_backend(pid, 500) from pg_stat_activity where application_name = %s"
+_PASSING = ("08", "25006", "40", "53", "55P03", "57")
+"""SQLSTATEs of what may pass: a store that takes no writes, a full disk, deadlocks, locks, too long a statement."""
 _SETUP_LOCK = 0x676F6E6F676F0001
+_LOST = "%s lost its session with the store (%s): all that it did here stops, since others may have it"
+_BROKEN = "%s can't look after other workers any more (%s): it ends, and its work goes to others"
 
 log = logging.getLogger("gonogo.worker")
 
@@ -65,8 +79,12 @@ class _Connection(psycopg.Connection[Any]):
     """One that waits for no answer longer than `SILENCE_S`."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """As psycopg's, with an end."""
-        return super().wait(gen, interval, SILENCE_S if timeout is None else timeout)
+        """As psycopg's, with an end: nothing is known of a connection that says nothing."""
+        try:
+            return super().wait(gen, interval, SILENCE_S if timeout is None else timeout)
+        except psycopg.errors._WaitTimeout:
+            self.close()
+            raise psycopg.OperationalError(f"no answer for {SILENCE_S:.0f} s") from None
 
 
 class Told(Protocol):
@@ -81,7 +99,7 @@ class Told(Protocol):
         ...
 
 
-def end_at_once() -> None:
+def end_at_once() -> NoReturn:
     """Nothing of this process goes on, be it cleaning up."""
     os._exit(EXIT_FENCED)
 
@@ -94,6 +112,9 @@ class Lease:
         self.others = 0
         """How many workers there were beside this one at the last look."""
         self._connection = _connected(address)
+        self._renewed_s = self._steady_s = float("-inf")
+        """When it was renewed last, and since when never late; by this process's own clock."""
+        self._untouchable: set[str] = set()
 
     def acquire(self) -> None:
         """Hold the lock of this worker's id. Raises RuntimeError when somebody has it: ids are used once."""
@@ -108,23 +129,37 @@ class Lease:
         """This worker's session."""
         return self._connection
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether this worker's session is gone, and its lock with it."""
+        return self._connection.closed or self._connection.broken
+
     def enlist(self) -> None:
-        """From now on others see whether this worker lives, so somebody has to `renew` this."""
+        """From now on others see whether this worker lives, so somebody has to `renew` this. Raises psycopg.Error."""
+        self._connection.execute(_LIMITS)
         self._connection.execute("insert into gonogo_workers (id) values (%s)", (self.worker,))
 
-    def renew(self) -> None:
-        """Say that this worker lives. Raises psycopg.OperationalError when its session is gone."""
-        self._connection.execute(_RENEW, {"me": self.worker, "alive": True})
+    def renew(self, *, alive: bool = True) -> None:
+        """Say that this worker lives, if it does. Raises psycopg.Error; see `is_lost`."""
+        self._connection.execute(_RENEW, {"me": self.worker, "alive": alive})
+        now_s = time.monotonic()
+        if now_s - self._renewed_s > FROZEN_S / 2:
+            self._steady_s = now_s
+        self._renewed_s = now_s
 
-    def look(self, *, alive: bool = True) -> list[str]:
-        """Renew this if it is `alive`, and find workers whose session is gone; frozen ones lose theirs here.
+    def look(self) -> list[str]:
+        """Find workers whose session is gone; frozen ones lose theirs here.
 
-        Their locks are held then: `forget` them. Raises psycopg.OperationalError.
+        Their locks are held then: `forget` them. Raises psycopg.Error; see `is_lost`.
         """
-        given = {"me": self.worker, "alive": alive, "old": FROZEN_S}
-        rows = self._connection.execute(_LOOK, given).fetchall()
+        rows = self._connection.execute(_LOOK, {"me": self.worker, "old": FROZEN_S}).fetchall()
         self.others = len(rows)
-        return [worker for worker, is_old, is_gone in rows if is_gone or (is_old and self._is_ended(worker))]
+        may_judge = time.monotonic() - self._steady_s >= FROZEN_S
+        return [
+            worker
+            for worker, is_old, is_gone in rows
+            if is_gone or (is_old and may_judge and self._is_ended(worker))
+        ]
 
     def taken_over(self, workflow: str) -> int:
         """How often this workflow has lost its worker, this time included."""
@@ -160,71 +195,100 @@ class Lease:
 
     def _is_ended(self, worker: str) -> bool:
         """Whether it is gone once its sessions are ended; all connections of a worker carry its id as their name."""
-        self._connection.execute(
-            "select pg_terminate_backend(pid, 500) from pg_stat_activity where application_name = %s",
-            (worker,),
-        )
-        return self._locked(worker)
+        try:
+            ended = self._connection.execute(_ENDED, (worker,)).fetchall()
+        except psycopg.errors.InsufficientPrivilege:
+            if worker not in self._untouchable:
+                self._untouchable.add(worker)
+                log.error(
+                    "%s stands still and its sessions can't be ended, so its work waits: have all workers use the same"
+                    " user, or grant pg_signal_backend to this one's",
+                    worker,
+                )
+            return False
+        return all(is_ended for (is_ended,) in ended) and self._locked(worker)
 
 
 class Watch:
-    """A thread that renews this worker's lease and takes over from the dead."""
+    """Two threads: one renews this worker's lease, whatever the other waits for, which takes over from the dead."""
 
     def __init__(self, lease: Lease, told: Told, alive: Callable[[], bool]) -> None:
         """`alive` says whether the worker's own loop still goes round: a worker that hangs isn't renewed."""
         self._lease = lease
-        self._client: DBOSClient | None = None
         self._told = told
         self._alive = alive
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="gonogo-takeover", daemon=True)
+        self._threads: list[threading.Thread] = []
+        self._left: set[str] = set()
+        """Dead workers whose work couldn't be taken over; each is told of once."""
 
     def start(self, fenced: Callable[[], object] = end_at_once) -> None:
         """Renew the lease. It is early for that before any work can come here, and late after. `fenced` ends whatever
-        this process does, once the lease is lost.
+        this process does, once the lease is lost. Raises psycopg.Error.
         """
         self._fenced = fenced
         self._lease.enlist()
-        self._thread.start()
+        self._begin("gonogo-lease", lambda: self._lease.renew(alive=self._alive()))
 
     def take_over_by(self, client: DBOSClient, look: Callable[[], object]) -> None:
         """Once the queues are there, take over, too, and have `look` see what else there is."""
-        self._look = look
-        self._client = client
+
+        def once() -> None:
+            self._take_over_all(client)
+            look()
+
+        self._begin("gonogo-takeover", once)
 
     def stop(self) -> None:
-        """Until the thread has ended."""
+        """Until the threads have ended."""
         self._stop.set()
-        self._thread.join(timeout=10.0)
+        for thread in self._threads:
+            thread.join(timeout=10.0)
 
-    def _run(self) -> None:
+    def _begin(self, name: str, once: Callable[[], None]) -> None:
+        thread = threading.Thread(target=self._run, args=(once,), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _run(self, once: Callable[[], None]) -> None:
+        """A thread never ends by itself: its worker would look well, and do half of what it has to."""
+        is_in_trouble = False
         while not self._stop.wait(PERIOD_S):
             try:
-                if self._client is not None:
-                    self._take_over_all(self._client)
-                    self._look()
-                elif self._alive():
-                    self._lease.renew()
-            except psycopg.OperationalError as problem:
-                reason = str(problem).partition("\n")[0]
-                log.critical(
-                    "%s lost its session with the store (%s): all that it did here stops, since others may have it",
-                    self._lease.worker,
-                    reason,
-                )
-                self._fenced()  # whatever this process still does could be done twice
-                end_at_once()
+                once()
+            except Exception as problem:  # noqa: BLE001 - whatever it is, somebody has to hear of it
+                if self._stop.is_set():
+                    return
+                if self._lease.is_lost or not _may_pass(problem):
+                    self._end(problem)
+                if not is_in_trouble:
+                    log.warning("%s keeps trying: the store says %s", self._lease.worker, _words(problem))
+                is_in_trouble = True
+            else:
+                if is_in_trouble:
+                    log.warning("%s gets on with the store again", self._lease.worker)
+                is_in_trouble = False
+
+    def _end(self, problem: Exception) -> NoReturn:
+        """Whatever this process still does could be done twice, or nobody would take over from it."""
+        told, trace = (_LOST, None) if self._lease.is_lost else (_BROKEN, problem)
+        log.critical(told, self._lease.worker, _words(problem), exc_info=trace)
+        self._fenced()
+        end_at_once()
 
     def _take_over_all(self, client: DBOSClient) -> None:
-        for worker in self._lease.look(alive=self._alive()):
+        for worker in self._lease.look():
             try:
                 self._take_over(worker, client)
-            except psycopg.OperationalError:
-                raise
-            except Exception as problem:  # noqa: BLE001 - without this thread the worker itself would look dead
-                log.error("the work of %s can't be taken over yet: %s", worker, type(problem).__name__)
+            except Exception as problem:
+                if self._lease.is_lost:
+                    raise
+                if worker not in self._left:
+                    log.error("the work of %s can't be taken over yet: %s", worker, _words(problem))
+                self._left.add(worker)
                 self._lease.leave_to_others(worker)
             else:
+                self._left.discard(worker)
                 self._lease.forget(worker)
 
     def _take_over(self, worker: str, client: DBOSClient) -> None:
@@ -233,7 +297,6 @@ class Watch:
         left = _under_way(client, worker)
         log.warning("%s is gone or stands still; its work goes to others: %s", worker, _pieces(left))
         for status in left:
-            self._lease.renew()  # a worker with much to take over must not look frozen itself
             run_id = names.run_of(status.workflow_id)
             times = self._lease.taken_over(status.workflow_id) if run_id is not None else 0
             if run_id is not None and times > TAKEOVERS_MAX:
@@ -264,6 +327,17 @@ def _pieces(left: list[WorkflowStatus]) -> str:
     runs = [run_id for status in left if (run_id := names.run_of(status.workflow_id)) is not None]
     shown = ", ".join(runs[:RUNS_SHOWN]) + (", …" if len(runs) > RUNS_SHOWN else "")
     return f"{len(runs)} runs{f' ({shown})' if runs else ''} and {len(left) - len(runs)} groups of calls"
+
+
+def _may_pass(problem: Exception) -> bool:
+    """Whether it is worth while to ask the same once more."""
+    return isinstance(problem, psycopg.Error) and (problem.sqlstate or "").startswith(_PASSING)
+
+
+def _words(problem: Exception) -> str:
+    """In one line. What isn't the store's may hold anything, so only its kind is told."""
+    own = isinstance(problem, psycopg.Error)
+    return (own and str(problem).partition("\n")[0]) or type(problem).__name__
 
 
 def _connected(address: Address) -> psycopg.Connection[Any]:
