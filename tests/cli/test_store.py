@@ -65,7 +65,7 @@ def test_a_list_tells_a_run_that_is_running_from_one_that_nobody_has(
     assert process("run", cwd=tmp_path, env=env).code == -signal.SIGKILL
     assert " running  " in (tmp_path / "seen").read_text()
     # Postgres has to notice first that the session is gone.
-    assert any(" no end   " in process("runs", cwd=tmp_path, env=env).out for _ in range(20))
+    assert any(" INTERRUPTED  " in process("runs", cwd=tmp_path, env=env).out for _ in range(20))
     [told] = process("runs", "--format", "json", cwd=tmp_path, env=env).json
     assert (told["verdict"], told["running"]) == (None, False)
 

@@ -207,8 +207,8 @@ def test_show_reads_a_journal_that_a_crash_cut(gonogo: Gonogo, tmp_path: Path) -
     journal.write_bytes(b"".join(lines[:-1]) + lines[-1][: len(lines[-1]) // 2])
     ended = gonogo("show", "last")
     assert ended.code == 0
-    assert "no verdict yet" in ended.out
-    assert "2 steps: 1 passed, 1 running" in ended.out
+    assert "INTERRUPTED" in ended.out
+    assert "2 steps: 1 passed, 1 cut off" in ended.out
     assert "gonogo resume" in ended.out
     resumed = gonogo("resume", "last")
     assert resumed.code == 0

@@ -60,8 +60,8 @@ def test_the_json_object_is_the_one_of_the_command_line(drive) -> None:
     view = run_view(drive(plan_of(Step("lint", "command")), trigger={"name": "manual", "secret": 1}))
     told = view.as_json()
     assert list(told) == [
-        "run_id", "verdict", "exit_code", "event", "waiting", "steps", "statistics", "faults", "fault_events", "undone",
-        "budgets", "metrics",
+        "run_id", "verdict", "standing", "aside", "exit_code", "event", "waiting", "steps", "statistics", "faults",
+        "fault_events", "undone", "budgets", "metrics",
     ]  # fmt: skip
     assert (told["run_id"], told["verdict"], told["exit_code"]) == ("r", "GO", 0)
     assert told["event"] == {"name": "manual"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from msgspec import Struct
 
-from gonogo.app.options import Options, Start, runs_in
+from gonogo.app.options import CARRIED, Options, Start, runs_in
 from gonogo.core.events import RunStarted
 from gonogo.engines.base import Limits
 from gonogo.errors import EngineError, Interrupted, JournalError, UsageError
@@ -32,8 +32,6 @@ __all__ = [
 
 Name = Literal["dbos", "temporal"]
 ENGINES: tuple[str, ...] = get_args(Name)
-CARRIED = "$engine"
-"""Where the first record's context keeps which engine carries the run."""
 LOOK_S = 0.2
 """How often a run that is carried elsewhere is looked at by who follows it."""
 ASIDE_LOOKS = 25

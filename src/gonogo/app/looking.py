@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gonogo.app.options import Options, Summary, runs_in
+from gonogo.app.options import CARRIED, Options, Summary, runs_in
 from gonogo.core.events import RerunAsked, RunStarted
 from gonogo.errors import JournalError, UsageError
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.records import Record
-from gonogo.journal.store import Runs, Sums
+from gonogo.journal.sharing import is_shared
+from gonogo.journal.standing import standing
+from gonogo.journal.store import Finds, Runs, Sums
 
 if TYPE_CHECKING:
     from gonogo.core.state import State
     from gonogo.journal.summary import Summary as Told
     from gonogo.journal.view import RunView
+    from gonogo.journal.wanted import Wanted
 
 
 def open_run(run_id: str, options: Options | None = None) -> list[Record]:
@@ -37,15 +40,60 @@ def view_run(
     from gonogo.journal.questions import asked
 
     runs = runs_in(options or Options())
-    view, notes = (_ended_here(runs, state), ()) if state is not None else _read(runs, run_id)
-    aside = _summary(runs, run_id).aside if state is None and isinstance(runs, Sums) else None
-    notes += (told_aside(run_id, aside),) if aside is not None else ()
+    view, notes = (_ended_here(runs, state), ()) if state is not None else _looked_at(runs, run_id)
     return replace(view, waiting=tuple(asked(runs, run_id, view.waiting))), notes
 
 
-def told_aside(run_id: str, why: str) -> str:
-    """What to say of a run that no worker goes on with."""
-    return f"set aside: {why}; 'gonogo resume {run_id}' tries again"
+def is_queued(run_id: str, options: Options | None = None) -> bool:
+    """Whether nobody has begun with a run, so that it has no records. Raises JournalError."""
+    runs = runs_in(options or Options())
+    return is_shared(runs) and runs.submitted(run_id) is not None
+
+
+def _looked_at(runs: Runs, run_id: str) -> tuple[RunView, tuple[str, ...]]:
+    """Whether somebody has it is asked first: who ends it meanwhile leaves a verdict."""
+    from gonogo.journal.jsonl import JsonlRuns
+
+    if is_shared(runs) and (submitted := runs.submitted(run_id)) is not None:
+        return _as_it_stands(_not_begun(submitted), _summary(runs, run_id)), ()
+    told = _summary(runs, run_id) if isinstance(runs, Sums | JsonlRuns) else None
+    view, notes = _read(runs, run_id)
+    view = view if told is None else _as_it_stands(view, told)
+    return replace(view, unclaimed=_unclaimed(runs, view)), notes
+
+
+def _as_it_stands(view: RunView, told: Summary) -> RunView:
+    carried = view.state.context.get(CARRIED)
+    word = standing(
+        view.verdict,
+        interrupted=view.interrupted,
+        running=told.running,
+        queued=told.queued,
+        aside=told.aside,
+    )
+    return replace(
+        view,
+        standing=word,
+        aside=told.aside,
+        carried=str(carried.get("name", "")) if isinstance(carried, Mapping) else "",
+    )
+
+
+def _unclaimed(runs: Runs, view: RunView) -> dict[int, str]:
+    """Calls of a run under way that wait for a worker."""
+    if not view.carried or view.standing != "RUNNING" or not view.state.calls or not is_shared(runs):
+        return {}
+    return dict(runs.pool.unclaimed(view.run_id))
+
+
+def _not_begun(event: RunStarted) -> RunView:
+    """A run that nobody has begun with: its steps as they are planned."""
+    from gonogo.core.graph import Graph
+    from gonogo.core.planning import plan_run
+    from gonogo.journal.view import run_view
+
+    planned = plan_run(Graph(event.plan), event)
+    return run_view([Record(0, event.started_at_ms / 1000, event, (planned,))])
 
 
 def _ended_here(runs: Runs, state: State) -> RunView:
@@ -85,6 +133,19 @@ def list_runs(options: Options | None = None, ids: Iterable[str] | None = None) 
     if isinstance(runs, Sums):
         return [_as_listed(told) for told in runs.summaries(ids)]
     return [_summary(runs, run_id) for run_id in ids]
+
+
+def find_runs(wanted: Wanted, limit: int, options: Options | None = None) -> list[Summary]:
+    """The newest runs that are wanted, the newest first; those that can't be read only where nothing is asked of them.
+
+    Raises JournalError for the folder.
+    """
+    runs = runs_in(options or Options())
+    if isinstance(runs, Finds):
+        return [_as_listed(told) for told in runs.find(wanted, limit)]
+    told = (_summary(runs, run_id) for run_id in reversed(runs.ids()) if wanted.may_fit(run_id))
+    fitting = (one for one in told if wanted.fits(one.standing, one.name, one.started_at * 1000))
+    return list(islice(fitting, limit))
 
 
 def export_run(run_id: str, folder: Path, options: Options | None = None) -> list[Path]:
@@ -166,6 +227,7 @@ def _as_listed(told: Told) -> Summary:
         queued=told.status == "queued",
         aside=told.aside,
         running=told.status == "running",
+        interrupted=told.interrupted,
     )
 
 

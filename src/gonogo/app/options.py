@@ -13,6 +13,7 @@ from gonogo.core.decisions import Wait
 from gonogo.errors import UsageError
 from gonogo.hosts.base import Asker, Log, LogLine, Sink, nobody, unheard
 from gonogo.journal.postgres.address import Address, secrets_of
+from gonogo.journal.standing import standing
 from gonogo.journal.store import Durability, Runs
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from gonogo.providers.table import Table
 
 RUNS_DIR = ".gonogo/runs"
+CARRIED = "$engine"
+"""Where the first record's context keeps which engine carries the run."""
 
 
 class Options(Struct, frozen=True):
@@ -107,9 +110,10 @@ class Summary(Struct, frozen=True):
     """One line of a list of runs. `verdict` None: it is `running`, was interrupted (nobody writes it), or is `queued`
     and nobody has begun with it. Times are Unix seconds.
 
-    `problem` tells why a run can't be read; then only the id is known. `aside`: why no worker goes on with it until
-    somebody asks for that. Of a run on HOLD `waits` are its questions, with times on its own clock, whose zero was at
-    `zero_at`; `wake_at` is when its next timer is due, if it has one.
+    `problem` tells why a run can't be read; then only the id is known. `interrupted`: its verdict is that of a run
+    which a signal stopped. `aside`: why no worker goes on with it until somebody asks for that. Of a run on HOLD
+    `waits` are its questions, with times on its own clock, whose zero was at `zero_at`; `wake_at` is when its next
+    timer is due, if it has one.
     """
 
     run_id: str
@@ -127,6 +131,24 @@ class Summary(Struct, frozen=True):
     queued: bool = False
     aside: str | None = None
     running: bool = False
+    interrupted: bool = False
+
+    @property
+    def standing(self) -> str | None:
+        """How it stands in one word, as its report says it (`gonogo.journal.standing.WORDS`); None when it can't be
+        read.
+        """
+        return (
+            None
+            if self.problem is not None
+            else standing(
+                self.verdict,
+                interrupted=self.interrupted,
+                running=self.running,
+                queued=self.queued,
+                aside=self.aside,
+            )
+        )
 
     def is_due(self, now: float) -> bool:
         """True when a timer of it fell due that nobody was there to notice."""

@@ -7,14 +7,23 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from gonogo.journal.standing import WORDS
+
 if TYPE_CHECKING:
     from gonogo.app import Summary, Wait
     from gonogo.report.layout import Style
 
 _LOOKS = MappingProxyType(
-    {"GO": ("passed", "green"), "NO-GO": ("failed", "red"), "HOLD": ("waiting", "yellow")}
+    {
+        "GO": ("passed", "green"),
+        "NO-GO": ("failed", "red"),
+        "HOLD": ("waiting", "yellow"),
+        "QUEUED": ("excluded", "dim"),
+        "INTERRUPTED": ("cancelled", "red"),
+        "SET ASIDE": ("cancelled", "red"),
+    }
 )
-_WORD_WIDTH = len("running")
+_WORD_WIDTH = max(map(len, WORDS))
 
 
 def as_json(one: Summary, *, due: bool = False) -> dict[str, Any]:
@@ -22,6 +31,7 @@ def as_json(one: Summary, *, due: bool = False) -> dict[str, Any]:
     return {
         "run_id": one.run_id,
         "verdict": one.verdict,
+        "standing": one.standing,
         "name": one.name,
         "event": {"name": one.event} if one.event else None,
         "started_at": _utc(one.started_at) if one.started_at else None,
@@ -83,9 +93,8 @@ def _row(one: Summary, style: Style, due: bool) -> list[str]:
     if one.problem is not None:
         start = f"{style.symbol('failed')} {style.paint(one.run_id, 'bold')}"
         return beside(start, 2 + len(one.run_id), f"can't be read: {plain(one.problem)}", "red", style)
-    symbol, colour = _LOOKS.get(one.verdict or "", ("running", "cyan"))
-    word = one.verdict or ("queued" if one.queued else "running" if one.running else "no end")
-    verdict = style.paint(f"{word:{_WORD_WIDTH}}", colour)
+    symbol, colour = _LOOKS.get(str(one.standing), ("running", "cyan"))
+    verdict = style.paint(f"{one.standing:{_WORD_WIDTH}}", colour)
     start = f"{style.symbol(symbol)} {verdict}  {style.paint(one.run_id, 'bold')}"
     parts = [
         _local(one.started_at),
@@ -101,11 +110,12 @@ def _row(one: Summary, style: Style, due: bool) -> list[str]:
 
 
 def _aside(run_id: str, why: str, style: Style) -> list[str]:
-    from gonogo.app.looking import told_aside
     from gonogo.report.layout import plain
     from gonogo.report.text import beside
+    from gonogo.report.words import open_end
 
-    return beside("   ", 4, plain(told_aside(run_id, why)), "red", style)
+    told = open_end("SET ASIDE", run_id, aside=why)
+    return beside("   ", 4, plain(told), "red", style)
 
 
 def _asks(one: Summary, wait: Wait, style: Style) -> list[str]:

@@ -81,7 +81,13 @@ class _Journal:
 
 
 def print_report(
-    session: Session, runs_dir: Place, run_id: str, notes: Sequence[str] = (), result: RunResult | None = None
+    session: Session,
+    runs_dir: Place,
+    run_id: str,
+    notes: Sequence[str] = (),
+    result: RunResult | None = None,
+    *,
+    every_item: bool = False,
 ) -> int:
     """The report in every format that was asked for; the run's exit code. `result`: of a run that just ended here."""
     from gonogo.app import Options, view_run
@@ -89,7 +95,7 @@ def print_report(
 
     with seldom_collected():
         view, read = view_run(run_id, Options(runs=runs_dir), result.state if result is not None else None)
-        _print(session, view, (*notes, *read))
+        _print(session, view, (*notes, *read), every_item=every_item)
     return int(view.exit_code)
 
 
@@ -116,11 +122,11 @@ def over_already(
     return view
 
 
-def _print(session: Session, view: RunView, notes: tuple[str, ...]) -> None:
+def _print(session: Session, view: RunView, notes: tuple[str, ...], *, every_item: bool = False) -> None:
     from gonogo.report.formats import rendered
     from gonogo.report.report import report_of
 
-    report = report_of(view, read_lines=SourceLines(Path.cwd()), notes=notes)
+    report = report_of(view, read_lines=SourceLines(Path.cwd()), notes=notes, every_item=every_item)
     wanted = destinations(session.arguments) or [("table", None)]
     for name, file in wanted:
         version = _version() if name == "sarif" else ""

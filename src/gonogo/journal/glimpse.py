@@ -21,7 +21,7 @@ __all__ = ["Glimpse", "fault_glimpse_decoder", "glimpse_decoder", "glimpses_of"]
 
 _KEPT = (
     d.Started, d.Ended, d.Superseded, d.Skipped, d.Retrying, d.Refused, d.Judged, d.Held, d.Doubted, d.FaultEvent,
-    d.Undone, d.AttemptStarted, d.AttemptRefused,
+    d.Undone, d.AttemptStarted, d.AttemptRefused, d.Given,
 )  # fmt: skip
 _SEQ = b'{"seq":'
 _CALL_FAILED = str(CallFailed.__struct_config__.tag)

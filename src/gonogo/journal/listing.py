@@ -7,7 +7,9 @@ being left out.
 
 from __future__ import annotations
 
+import mmap
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,7 +20,16 @@ from gonogo.journal import files
 from gonogo.journal.codec import LineDamaged, NewerFormat, check_format, decode_line, unsealed
 from gonogo.journal.jsonl import JOURNAL, LOCK, JsonlRuns
 from gonogo.journal.records import Record
-from gonogo.journal.summary import Start, Summary, finished_in, in_ms, text_of
+from gonogo.journal.summary import (
+    CANCEL_MARK,
+    Start,
+    Summary,
+    by_signal,
+    finished_in,
+    in_ms,
+    text_of,
+    was_cancelled,
+)
 
 __all__ = ["summaries", "summary"]
 
@@ -46,9 +57,11 @@ def summary(runs: JsonlRuns, run_id: str) -> Summary:
         with files.system_errors("read", home / JOURNAL):
             first, last = _ends(home / JOURNAL)
         head = _decode_first(first)
+        end = finished_in(last)
+        interrupted = was_cancelled(end) and by_signal(_with_cancels(home / JOURNAL))
     except (JournalError, LineDamaged, NewerFormat, msgspec.DecodeError) as error:
         return Summary(run_id, "unreadable", note=str(error))
-    start, end = head.event, finished_in(last)
+    start = head.event
     return Summary(
         run_id,
         end.verdict if end is not None else "running" if files.is_held(home / LOCK) else "interrupted",
@@ -61,6 +74,7 @@ def summary(runs: JsonlRuns, run_id: str) -> Summary:
         waits=end.waits if end is not None else (),
         wake_s=end.wake_s if end is not None else None,
         zero_at=last.at - last.event.at,
+        interrupted=interrupted,
     )
 
 
@@ -72,6 +86,20 @@ def _ends(path: Path) -> tuple[bytes, Record]:
         first = _first_line(descriptor, size)
         check_format(first)
         return unsealed(first.removesuffix(b"\n")), decode_line(_last_line(descriptor, size))
+    finally:
+        os.close(descriptor)
+
+
+def _with_cancels(path: Path) -> Iterator[Record]:
+    """The records with a cancel in them, and perhaps some without, the last first. Raises as `_ends`."""
+    descriptor = files.open_file(path, os.O_RDONLY)
+    try:
+        with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as text:
+            end = len(text)
+            while (mark := text.rfind(CANCEL_MARK, 0, end)) >= 0:
+                start = text.rfind(b"\n", 0, mark) + 1
+                yield decode_line(text[start : text.find(b"\n", mark)])
+                end = start
     finally:
         os.close(descriptor)
 

@@ -6,6 +6,7 @@ read from the state when it is asked for, so the state mustn't go on while a vie
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -96,9 +97,11 @@ class Items(Sequence[ItemView]):
     A view of an item lives only while it is looked at.
     """
 
-    __slots__ = ("_nodes", "_others", "_state")
+    __slots__ = ("_nodes", "_others", "_state", "total")
 
-    def __init__(self, state: State, nodes: list[Node]) -> None:
+    def __init__(self, state: State, nodes: list[Node], total: int) -> None:
+        """`total`: how many there are to be, those that haven't begun among them."""
+        self.total = total
         self._state = state
         self._nodes = nodes
         self._others = [node for node in nodes if _of_one(node)[0] != "passed"]
@@ -219,7 +222,7 @@ class StepView(Struct, frozen=True, eq=False):
         if items is None:
             return plain | more
         each = Elements(lambda: (item.as_json() for item in items))
-        return Members((plain | {"items": each} | more).items)
+        return Members((plain | {"items": each, "items_total": items.total} | more).items)
 
     def as_json(self) -> dict[str, Any]:
         """As `told`, as plain JSON data."""
@@ -257,6 +260,7 @@ def _of_several(
 ) -> StepView:
     outcome, reason = _of_many(node, nodes)
     items = [one for one in nodes if one.scope and one.fan is None]
+    is_list = node is not None and node.fan is not None
     return StepView(
         step.name,
         outcome,
@@ -268,11 +272,20 @@ def _of_several(
         _duration_ms(state, node),
         step.criticality,
         step.criticality_source,
-        Items(state, items) if items or (node is not None and node.fan is not None) else None,
+        Items(state, items, len(items) + _to_come(nodes)) if items or is_list else None,
         node,
         nodes,
         state,
     )
+
+
+def _to_come(nodes: list[Node]) -> int:
+    """Items that nothing is known of but their number; those within such an item count as one."""
+    fans = [one.fan for one in nodes if one.fan is not None and one.fan.complete < one.fan.total]
+    if not fans:
+        return 0
+    begun = Counter(one.scope[: one.scope.rfind("[") + 1] for one in nodes if one.scope)
+    return sum(max(0, fan.total - begun[fan.site.items]) for fan in fans)
 
 
 def _in_order(state: State, name: str) -> list[Node]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from gonogo.core.decisions import Finished, Wait
+from gonogo.core.events import CancelAsked
 from gonogo.journal.records import Record
+from gonogo.journal.standing import VERDICTS, standing
 
-__all__ = ["Start", "Summary", "finished_in", "in_ms", "queued", "text_of"]
+__all__ = [
+    "CANCEL_MARK", "Start", "Summary", "by_signal", "finished_in", "in_ms", "queued", "text_of", "was_cancelled",
+]  # fmt: skip
 
 _END_OF_TIME_S = 253_402_300_800
 """The year 10000, from which on calendars fail."""
@@ -21,7 +26,8 @@ class Summary(Struct, frozen=True):
 
     `status`: GO, NO-GO, HOLD, running, interrupted (no verdict, and nobody writes it), queued (submitted, and nobody
     has begun with it) or unreadable (`note` says why).
-    `aside`: why no worker goes on with it until somebody asks for that.
+    `interrupted`: the verdict is that of a run that a signal stopped. `aside`: why no worker goes on with it until
+    somebody asks for that.
     `last_at_ms` is when the last record was made, `ended_at_ms` the same, but None while the run is running. Of a run
     on HOLD `waits` are its questions, `wake_s` is when its next timer is due, on its clock, whose zero was at `zero_at`
     (Unix time in seconds).
@@ -40,6 +46,20 @@ class Summary(Struct, frozen=True):
     waits: tuple[Wait, ...] = ()
     wake_s: float | None = None
     zero_at: float = 0.0
+    interrupted: bool = False
+
+    @property
+    def standing(self) -> str | None:
+        """How it stands in one word (`standing.WORDS`); None when it can't be read."""
+        if self.status == "unreadable":
+            return None
+        return standing(
+            self.status if self.status in VERDICTS else None,
+            interrupted=self.interrupted,
+            running=self.status == "running",
+            queued=self.status == "queued",
+            aside=self.aside,
+        )
 
     @property
     def ended_at_ms(self) -> int | None:
@@ -84,6 +104,22 @@ def queued(run_id: str, event: bytes) -> Summary:
 def finished_in(last: Record) -> Finished | None:
     """The verdict stands until another event is recorded, so it is in the last record or there is none."""
     return next((each for each in last.decisions if isinstance(each, Finished)), None)
+
+
+CANCEL_MARK = f'"type":"{CancelAsked.__struct_config__.tag}"'.encode()
+"""In every line that holds a cancel, and in few others."""
+
+
+def was_cancelled(end: Finished | None) -> bool:
+    """Whether a run ended because somebody, or a signal, stopped it."""
+    return end is not None and "cancelled" in end.because
+
+
+def by_signal(backwards: Iterable[Record]) -> bool:
+    """Whether it was a signal, from the records of a run that was cancelled, the last first."""
+    cancels = (record.event for record in backwards if isinstance(record.event, CancelAsked))
+    cancel = next(cancels, None)
+    return cancel is not None and cancel.interrupted
 
 
 def text_of(mapping: dict[str, Any] | None, key: str) -> str | None:

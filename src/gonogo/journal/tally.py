@@ -7,7 +7,7 @@ keeps what was counted before it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
@@ -34,7 +34,8 @@ class Count:
 
 class Tally:
     """One pass over the records. `conditions`: the last `if` or `assume` of a step itself that didn't hold;
-    `meter` counts the same records for metrics, `fault_log` gathers what became of each fault.
+    `given`: how often a person gave the output of a step itself in place of a run; `meter` counts the same records for
+    metrics, `fault_log` gathers what became of each fault.
     """
 
     def __init__(self, glimpses: Iterable[Glimpse]) -> None:
@@ -42,6 +43,7 @@ class Tally:
         self.faults: list[tuple[d.Ended, Fault, int]] = []
         self.refusals: list[d.Refused] = []
         self.conditions: dict[str, d.Judged] = {}
+        self.given: Counter[str] = Counter()
         self.suppressed = 0
         self.meter = Meter()
         self.fault_log = FaultLog()
@@ -93,6 +95,9 @@ class Tally:
     def _refused(self, decision: d.Refused, glimpse: Glimpse) -> None:
         self.refusals.append(decision)
 
+    def _given(self, decision: d.Given, glimpse: Glimpse) -> None:
+        self.given[decision.step] += not decision.scope
+
     def _judged(self, decision: d.Judged, glimpse: Glimpse) -> None:
         if decision.construct not in ("if", "assume") or decision.scope:
             return
@@ -109,5 +114,6 @@ _COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingP
         d.Retrying: Tally._retrying,
         d.Refused: Tally._refused,
         d.Judged: Tally._judged,
+        d.Given: Tally._given,
     }
 )

@@ -7,7 +7,7 @@ people's formats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from gonogo.journal.durations import milliseconds
 from gonogo.journal.lazily import Elements, Members, plain_data
 from gonogo.journal.records import Record
 from gonogo.journal.restoring import state_of
+from gonogo.journal.standing import standing
 from gonogo.journal.steps import Items, ItemView, StepView, step_view
 
 if TYPE_CHECKING:
@@ -99,6 +100,9 @@ class RunView:
 
     `steps` holds the included steps in configuration order, `excluded` why each other one was left out.
     `issues` are the run's own (a refused route, a plan that can't run); those about a step stand with it, too.
+    `standing` is how it stands in one word (`standing.WORDS`), `aside` why no worker goes on with it, `carried` the
+    engine whose workers do otherwise; `unclaimed` are calls that no worker has taken yet, each with the label that one
+    must have.
     """
 
     run_id: str
@@ -117,11 +121,19 @@ class RunView:
     plan: Plan
     state: State = field(repr=False)
     counts: Counts = field(repr=False)
+    standing: str = "RUNNING"
+    aside: str | None = None
+    carried: str = ""
+    unclaimed: Mapping[int, str] = field(default_factory=dict, repr=False)
 
     @property
     def cancelled(self) -> bool:
         """Whether somebody stopped it and nobody went on with it since."""
         return self.state.stopping in ("cancelled", "cancelled_hard")
+
+    def ran(self, step: StepView) -> int:
+        """How often a step ran: an output that a person gave is no run. Raises as `statistics`."""
+        return step.runs - self.counts.tally.given[step.name]
 
     @property
     def statistics(self) -> dict[str, Any]:
@@ -170,6 +182,8 @@ class RunView:
         statistics = self._statistics()
         yield "run_id", self.run_id
         yield "verdict", self.verdict
+        yield "standing", self.standing
+        yield "aside", self.aside
         yield "exit_code", self.exit_code
         yield "event", self.event
         yield "waiting", [one.as_json() for one in self.waiting]
@@ -208,7 +222,7 @@ def view_of(
     fault_glimpses: Callable[[], Iterable[Glimpse]] | None = None,
 ) -> RunView:
     """The run of a state, which must stay as it is while the view is in use. `glimpses` gives its records again,
-    `fault_glimpses` quicker what they tell of faults.
+    `fault_glimpses` quicker what they tell of faults. Somebody is taken to have a run without a verdict.
     """
     finished = state.finished
     # A run that was interrupted and went on since isn't any more.
@@ -231,6 +245,7 @@ def view_of(
         plan=state.graph.plan,
         state=state,
         counts=Counts(glimpses, fault_glimpses),
+        standing=standing(verdict, interrupted=interrupted, running=True),
     )
 
 
@@ -313,7 +328,14 @@ def _waiting(nodes: Iterable[Node], started_at_ms: int) -> Iterator[Waiting]:
     for node in nodes:
         hold = node.hold
         if node.status == life.IN_DOUBT:
-            yield Waiting(node.step, node.scope, node.reason or "", in_doubt=True)
+            yield Waiting(
+                node.step,
+                node.scope,
+                node.reason or "",
+                in_doubt=True,
+                since_s=node.ended_at,
+                started_at_ms=started_at_ms,
+            )
         elif node.status == life.HOLDING and hold is not None:
             yield Waiting(
                 node.step,

@@ -55,7 +55,7 @@ def junit(report: Report) -> str:
 
 
 def _cases(report: Report, step: StepView, found: Sequence[Finding]) -> Iterator[str]:
-    note = words.note(step, report.whys.get(step.name))
+    note = words.note(step, report.whys.get(step.name), report.view)
     suite = report.view.plan.name
     rule = step.fault.rule_id if step.fault else ""
     yield _case(suite, step.name, step.outcome, note, rule, step.duration_ms, _found(report, found))

@@ -28,6 +28,7 @@ _SYMBOLS = MappingProxyType(
         "waiting": ("?", "?", "yellow"),
         "in_doubt": ("‽", "?", "yellow"),
         "running": ("▸", ">", "cyan"),
+        "cut_off": ("▪", "#", "red"),
         "excluded": ("·", ".", "dim"),
     }
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gonogo.report import words
+from gonogo.report import stages, words
 from gonogo.report.findings import Finding, without_faults
 from gonogo.report.layout import brief, duration, plain
 from gonogo.report.report import Report
@@ -17,7 +17,7 @@ CHARACTERS_MAX = 60_000
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&$])")
 _SIGNS = {
     "passed": "✅", "failed": "❌", "tolerated": "⚠️", "skipped": "⏭️", "cancelled": "🛑", "waiting": "⏸️",
-    "in_doubt": "❓",
+    "in_doubt": "❓", "running": "▶️", "not_started": "▫️", "cut_off": "🛑",
 }  # fmt: skip
 _VERDICTS = {"GO": "✅", "NO-GO": "❌", "HOLD": "⏸️"}
 
@@ -54,9 +54,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield from ("", "Answer with:", "", "```sh", move.replace("`", ""), "```")
     yield from ("", "| | Step | Time | |", "|---|---|--:|---|")
     for step in list(view.steps.values())[:ROWS_MAX]:
-        note = escaped(words.note(step, report.whys.get(step.name)))
+        note = escaped(words.note(step, report.whys.get(step.name), view))
         time = duration(step.duration_ms) if step.attempts else ""
-        yield f"| {_SIGNS[step.outcome]} | {escaped(step.name)} | {time} | {note} |"
+        yield f"| {_SIGNS[stages.stage(step, view)]} | {escaped(step.name)} | {time} | {note} |"
     if len(view.steps) > ROWS_MAX:
         yield f"| | … | | {len(view.steps) - ROWS_MAX:,} more steps |"
     yield from _left_out(report)

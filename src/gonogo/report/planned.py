@@ -96,6 +96,7 @@ def _step_json(plan: Plan, name: str) -> dict[str, Any]:
         "for_each": step.for_each,
         "on": list(step.on) if step.on is not None else None,
         "tags": list(step.tags),
+        "runs_on": step.runs_on or None,
     }
 
 
@@ -151,6 +152,8 @@ def _told(plan: Plan, step: Step) -> str:
         parts.append("one run of what follows for each item")
     if step.effects == "mutates":
         parts.append("changes something outside")
+    if step.runs_on:
+        parts.append(f"on a worker with --label {step.runs_on}")
     if step.continue_on_failure:
         parts.append("may fail")
     if step.criticality != "info" or step.criticality_source != "inferred":

@@ -16,13 +16,16 @@ from gonogo.report.withheld import notes_of, withheld_calls
 
 
 class Report(Struct, frozen=True):
-    """What every format is made from. `faults`: what became of them, where there is more to say than a step's row."""
+    """What every format is made from. `faults`: what became of them, where there is more to say than a step's row.
+    `every_item`: whether a table shows all items of lists, not only the first ones that went wrong.
+    """
 
     view: RunView
     whys: dict[str, Why]
     findings: Findings
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    every_item: bool = False
 
     def told(self) -> Members:
         """The object of `--format json`: the view's, with `why` at skipped steps, and what was left out."""
@@ -51,7 +54,12 @@ class Report(Struct, frozen=True):
 
 
 def report_of(
-    view: RunView, *, read_lines: ReadLines = lambda _: None, notes: tuple[str, ...] = ()
+    view: RunView,
+    *,
+    read_lines: ReadLines = lambda _: None,
+    notes: tuple[str, ...] = (),
+    every_item: bool = False,
 ) -> Report:
     """The report of a run; `notes` are about the journal itself (a torn line, say). Raises JournalError."""
-    return Report(view, whys(view), findings(view, read_lines), (*notes_of(view), *notes), fault_lines(view))
+    told = (*notes_of(view), *notes)
+    return Report(view, whys(view), findings(view, read_lines), told, fault_lines(view), every_item)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import MappingProxyType
 
-from gonogo.journal.view import Items, StepView
-from gonogo.report import words
+from gonogo.journal.view import Items, ItemView, StepView
+from gonogo.report import stages, words
 from gonogo.report.calls import call_lines
 from gonogo.report.findings import Finding, without_faults
 from gonogo.report.layout import Style, brief, cells, count, duration, padded, plain, wrapped
@@ -17,7 +17,15 @@ FAILED_ITEMS_MAX = 5
 NAME_CELLS_MAX = 32
 NOTE_CELLS_MIN = 24
 _COLOURS = MappingProxyType(
-    {"excluded": "dim", "failed": "red", "skipped": "dim", "passed": "dim", "cancelled": "red"}
+    {
+        "excluded": "dim",
+        "failed": "red",
+        "skipped": "dim",
+        "passed": "dim",
+        "cancelled": "red",
+        "running": "cyan",
+        "cut_off": "red",
+    }
 )
 _BAD = ("failed", "tolerated", "in_doubt", "cancelled")
 _SEVERITY = {"critical": "red", "error": "red", "warning": "yellow", "info": "blue"}
@@ -41,19 +49,20 @@ def _steps(report: Report, style: Style) -> list[str]:
     lines: list[str] = []
     name_width = min(NAME_CELLS_MAX, max((cells(plain(name)) for name in steps), default=0))
     for step in steps.values():
-        lines += row(step, words.note(step, report.whys.get(step.name)), style, name_width)
+        note = words.note(step, report.whys.get(step.name), report.view)
+        lines += row(step, stages.stage(step, report.view), note, style, name_width)
         for told in call_lines(step):
             lines += beside("   ", 3, plain(told), "dim", style)
         if step.items is not None:
-            lines += _failed_items(step.items, style)
+            lines += _items(step.items, report, style)
     return lines
 
 
-def row(step: StepView, note: str, style: Style, name_width: int) -> list[str]:
+def row(step: StepView, stage: str, note: str, style: Style, name_width: int) -> list[str]:
     """`✓ name   1.2 s  note`, the note on lines of its own where the row is too narrow for it."""
     name = padded(plain(step.name), name_width)
     time = duration(step.duration_ms) if step.outcome != "skipped" and step.attempts else ""
-    symbol = "excluded" if step.reason == "not_started" else step.outcome
+    symbol = "excluded" if stage == "not_started" else stage
     start = f"{style.symbol(symbol)} {style.paint(name, 'bold')}  {style.paint(time.rjust(8), 'dim')}"
     if not note:
         return [start.rstrip()]
@@ -77,17 +86,29 @@ def beside(start: str, start_width: int, note: str, colour: str, style: Style) -
     ]
 
 
-def _failed_items(items: Items, style: Style) -> Iterator[str]:
-    """The first few items that went wrong, each with its message."""
+def _items(items: Items, report: Report, style: Style) -> Iterator[str]:
+    """All of them, where that is asked for; otherwise the first few that went wrong, each with its message."""
+    if report.every_item:
+        for item in items:
+            yield from _item(item, style)
+        return
     bad = [item for item in items.not_passed() if item.outcome in _BAD]
     if len(bad) < 2:
         return  # the row has told of a single one
     for item in bad[:FAILED_ITEMS_MAX]:
-        message = brief(item.fault.message, words.MESSAGE_MAX) if item.fault else item.outcome
-        name = words.item_name(item)
-        yield from beside(f"    {style.symbol(item.outcome)} {name}", 6 + cells(name), message, "red", style)
+        yield from _item(item, style)
     if len(bad) > FAILED_ITEMS_MAX:
-        yield style.paint(style.typography(f"    … {len(bad) - FAILED_ITEMS_MAX:,} more"), "dim")
+        more = f"    … {len(bad) - FAILED_ITEMS_MAX:,} more: gonogo show {report.view.run_id} --all-items"
+        yield style.paint(style.typography(more), "dim")
+
+
+def _item(item: ItemView, style: Style) -> Iterator[str]:
+    waits = item.outcome == "waiting" and item.reason != "person"
+    outcome = (item.reason or "running").replace("_", " ") if waits else item.outcome.replace("_", " ")
+    told = brief(item.fault.message, words.MESSAGE_MAX) if item.fault else outcome
+    name = words.item_name(item)
+    start = f"    {style.symbol('running' if waits else item.outcome)} {name}"
+    yield from beside(start, 6 + cells(name), told, _COLOURS.get(item.outcome, "red"), style)
 
 
 def _left_out(report: Report, style: Style) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gonogo.journal.view import ItemView, RunView, StepView, Waiting
+from gonogo.report import stages
 from gonogo.report.layout import brief, count
 from gonogo.report.why import Why
 
@@ -19,17 +20,17 @@ _OF_THE_RUN = MappingProxyType({"budget": "the run's budget", "plan": "the plan"
 """What isn't a step among the causes of a NO-GO."""
 
 
-def note(step: StepView, why: Why | None) -> str:
+def note(step: StepView, why: Why | None, view: RunView) -> str:
     """What there is to say about a step beside its outcome's symbol; empty for a plain pass."""
     if step.outcome == "skipped":
         return f"skipped: {why.text if why else (step.reason or '').replace('_', ' ')}"
     if step.withheld:
         return ", ".join(part for part in ("not called: safe mode", _items(step)) if part)
-    parts = [part for part in (_what(step), _items(step), _repeats(step)) if part]
+    parts = [part for part in (_what(step, view), _items(step), _repeats(step, view)) if part]
     return ", ".join(parts)
 
 
-def _what(step: StepView) -> str:
+def _what(step: StepView, view: RunView) -> str:
     message = brief(step.fault.message, MESSAGE_MAX) if step.fault else ""
     if step.outcome == "passed" and step.set_by is not None:
         return f"output set by {step.set_by or 'a person'}"
@@ -41,18 +42,14 @@ def _what(step: StepView) -> str:
         return "cancelled" + (f": {message}" if message else "")
     if step.outcome == "in_doubt":
         return f"in doubt: {brief(step.reason or '', MESSAGE_MAX)}"
-    if step.outcome == "waiting":
-        return (
-            "waits for a person" if step.reason == "person" else (step.reason or "waiting").replace("_", " ")
-        )
-    return ""
+    return stages.told(step, view) if step.outcome == "waiting" else ""
 
 
 def _items(step: StepView) -> str:
     """`3 of 5 items passed (#1 src/a.py: message)`, the message only where the step's own isn't the same."""
     if step.items is None:
         return ""
-    total = len(step.items)
+    total = step.items.total
     passed = step.items.passed
     if passed == total:
         return count(total, "item")
@@ -70,20 +67,19 @@ def item_name(item: ItemView) -> str:
     return f"#{item.index} {brief(value, ITEM_MAX)}".rstrip()
 
 
-def _repeats(step: StepView) -> str:
-    """Attempts above one for each run or item."""
-    if step.runs > 1:
-        return f"ran {step.runs} times"
+def _repeats(step: StepView, view: RunView) -> str:
+    """Attempts above one for each run or item. An output that a person gave is no run."""
+    runs = view.ran(step) if step.runs > 1 else step.runs
+    if runs > 1:
+        return f"ran {runs} times"
     if step.items is None and step.attempts > 1:
         return count(step.attempts, "attempt")
     return ""
 
 
 def verdict_word(view: RunView) -> str:
-    """GO, NO-GO, HOLD, INTERRUPTED; RUNNING for a run without a verdict."""
-    if view.interrupted and view.exit_code == 130:
-        return "INTERRUPTED"
-    return view.verdict or "RUNNING"
+    """How it stands, in the word that lists have for it, too (`journal/standing.py`)."""
+    return view.standing
 
 
 def cause(view: RunView, whys: Mapping[str, Why]) -> str:
@@ -91,13 +87,24 @@ def cause(view: RunView, whys: Mapping[str, Why]) -> str:
     word = verdict_word(view)
     if word == "HOLD":
         return _hold(view)
-    if word == "INTERRUPTED":
-        return f"go on with: gonogo resume {view.run_id}"
-    if word == "RUNNING":
-        return f"no verdict yet; if nothing works on it, go on with: gonogo resume {view.run_id}"
     if word == "NO-GO":
         return _no_go(view, whys)
-    return _tolerated(view)
+    return _tolerated(view) if word == "GO" else open_end(word, view.run_id, view.carried, view.aside)
+
+
+def open_end(word: str, run_id: str, carried: str = "", aside: str | None = None) -> str:
+    """What to say of a run that neither ended nor waits: who goes on with it, and how. `carried`: its engine's name."""
+    if word == "SET ASIDE":
+        return f"{aside}; 'gonogo resume {run_id}' tries again"
+    if word == "QUEUED":
+        which = f" --engine {carried}" if carried else ""
+        return (
+            f"no worker has begun with it: see that one runs (gonogo worker{which}); "
+            f"if one does and nothing happens, 'gonogo resume {run_id}' hands it over again"
+        )
+    if word == "INTERRUPTED" and carried:
+        return f"nobody has it now; the next worker of {carried} that is free goes on with it"
+    return f"go on with: gonogo resume {run_id}" if word == "INTERRUPTED" else "no verdict yet"
 
 
 def _tolerated(view: RunView) -> str:
@@ -161,7 +168,7 @@ def waits(view: RunView) -> list[str]:
 
 
 def about(waiting: Waiting) -> str:
-    """`since 2026-03-01 09:30Z, until 2026-03-02 09:30Z (then: no), approved 1 of 2 (ana), asked: ana, release-*`."""
+    """`since 2026-03-01 09:30:00Z, until 2026-03-02 09:30:00Z (then: no), approved 1 of 2 (ana), asked: ana, …`."""
     until = moment(waiting.at(waiting.due_s))
     then = f" (then: {brief(waiting.default, 40)})" if waiting.default is not None else ""
     by = f" ({_listed(list(waiting.approved))})" if waiting.approved else ""
@@ -176,9 +183,9 @@ def about(waiting: Waiting) -> str:
 
 
 def moment(at: float | None) -> str:
-    """A Unix time for people, the same everywhere: UTC to the minute. What no calendar has is empty."""
+    """A Unix time for people, the same everywhere: UTC to the second. What no calendar has is empty."""
     try:
-        return "" if at is None else time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(at))
+        return "" if at is None else time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(at))
     except (OverflowError, OSError, ValueError):
         return ""
 
@@ -213,13 +220,10 @@ def _listed(names: list[str]) -> str:
 
 def summary(view: RunView) -> str:
     """`3 steps: 2 passed, 1 skipped`."""
-    outcomes = [
-        step.reason if step.reason in ("running", "not_started") else step.outcome
-        for step in view.steps.values()
-    ]
+    outcomes = [stages.stage(step, view) for step in view.steps.values()]
     order = (
         *("passed", "failed", "tolerated", "skipped", "cancelled"),
-        *("running", "waiting", "in_doubt", "not_started"),
+        *("running", "waiting", "in_doubt", "cut_off", "not_started"),
     )
     parts = [f"{outcomes.count(one)} {one.replace('_', ' ')}" for one in order if one in outcomes]
     told = f"{count(len(outcomes), 'step')}: {', '.join(parts)}" if parts else "no steps"

@@ -18,7 +18,7 @@ from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.blobs import PostgresBlobs
 from gonogo.journal.postgres.inbox import PostgresInbox
 from gonogo.journal.postgres.lease import Lease, cut_off, no_such_run
-from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link, answers
+from gonogo.journal.postgres.link import PATIENCE_S, Link, answers
 from gonogo.journal.postgres.seals import PostgresSeals, SealKeys
 from gonogo.journal.postgres.writer import PostgresJournal
 from gonogo.journal.records import FORMAT_VERSION, Record
