@@ -33,7 +33,7 @@ _ADVICE = "check the store's address; its user must be allowed to create schemas
 BUSY_S = 0.03
 """So long after an idle one a worker without a free place would look for calls; with some, in proportion."""
 TOLD_S = 3.0
-"""Longest for what the thread that takes over waits for; it has a lease to renew."""
+"""Longest for what the thread that takes over waits for; then it looks once more who is dead."""
 HANGS_S = 20.0
 """A loop that doesn't go round for so long hangs."""
 
@@ -90,8 +90,8 @@ class DbosWorker:
         _define(work, loop, limits, groups, doors)
         DBOS.listen_queues(list(doors))
         ticking = loop.create_task(self._tick())
-        watch.start(self._fenced)
         with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
+            watch.start(self._fenced)
             await asyncio.to_thread(self._launch, limits, queues)
         hang(doors, self._dbos.background_thread_stop_events)
         deaf = [work.listen(queue, _ear(queue, door, places, loop)) for queue, door in doors.items()]
@@ -236,4 +236,8 @@ class _Told(Told):
         self._do(self._work.aside(run_id, None, takeovers))
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=TOLD_S)
+        doing = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            doing.result(timeout=TOLD_S)
+        finally:
+            doing.cancel()
