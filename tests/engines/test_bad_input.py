@@ -265,6 +265,17 @@ def test_workers_of_a_store_that_a_newer_gonogo_made_leave_its_runs(here: World)
     here.wait(lambda: verdict(here, run_id) == "GO", "the end")
 
 
+def test_no_worker_begins_in_a_store_that_a_newer_gonogo_made(on_dbos: World) -> None:
+    """It would take work that it can't do."""
+    on_dbos.worker().kill()
+    with psycopg.connect(on_dbos.store, autocommit=True) as other:
+        other.execute("update gonogo_schema set version = version + 1")
+    worker = on_dbos.starting()
+    assert worker.wait(60) == 2
+    on_dbos.wait(lambda: any("a newer gonogo made the tables" in line for line in on_dbos.said), "the reason")
+    assert any("update gonogo on this machine" in line for line in on_dbos.said)
+
+
 def test_a_list_on_several_workers_spends_no_more_than_its_budget(here: World) -> None:
     """Each attempt of a call asks the run's core first, over the store."""
     with FaultyServer(*(faulty.answer(503, b"busy") for _ in range(60))) as far:

@@ -221,6 +221,7 @@ async def _serve(
     stopping.heed()
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
+    await asyncio.to_thread(runs.pool.open, name)  # what a newer gonogo has made is refused before work is taken
     async with Worker(name, runs, side.engine, options) as worker:
         unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
         telling = stopping.tell(worker.under_way, limits.drain_s)
