@@ -140,7 +140,7 @@ def _compile(draft: Draft, number: Callable[[str], int]) -> Step:
     for name in ("on_success", "on_fail", "on_finish"):
         if name in keys:
             keys[name] = _block(dict(keys[name]), number)
-    return Step(draft.name, "noop", **keys)
+    return Step(draft.name, **{"type": "noop", **keys})
 
 
 def _target(item: str | dict[str, Any], number: Callable[[str], int]) -> Target:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from shlex import quote
 
 from gonogo.core import decisions as d
 from gonogo.core import events as e
@@ -37,8 +38,8 @@ class Look:
 
     `members`: places that run again, or are given, each with why: asked, given, behind (it depends on another member),
     stopped, undone, changed or never_ran. `unrouted`: those that wait for a route again. `spared`: one_shot steps that
-    have had their run. `acts_again`: members that nobody named and that have acted before. `begins`: steps that the run
-    hasn't come to yet.
+    have had their run. `acts_again`: members that have acted before, themselves or by a workflow they run, and that
+    nobody named. `begins`: steps that the run hasn't come to yet.
     """
 
     asked: tuple[Place, ...] = ()
@@ -270,7 +271,7 @@ def _refuse_doubtful(state: State, found: Look) -> None:
             lost = node.status in life.CALLED and not resuming.may_be_lost(node)
             if (lost or node.status == life.IN_DOUBT) and is_among(node, ((step, scope),)):
                 place = f"{node.step}@{node.scope}" if node.scope else node.step
-                move = f"gonogo answer {state.run_id} {place} done|again|failed"
+                move = f"gonogo answer {state.run_id} {quote(place)} 'done|again|failed|unknown'"
                 raise Unfit(
                     f"nobody knows whether {place} was done, which would run again",
                     f"say so first: {f'gonogo resume {state.run_id}, then ' if lost else ''}{move}",
@@ -288,9 +289,12 @@ def _refuse_stopped(state: State, found: Look) -> None:
 
 
 def _acts_again(state: State, found: Look, place: Place) -> bool:
-    """A member that nobody named, and that has changed something outside which wasn't undone."""
+    """A member that nobody named, and that has changed something outside which wasn't undone. Who names a step that
+    runs a workflow has named none of that one's steps.
+    """
     step = state.graph.steps[place[0]]
-    if place in found.asked or place in found.given or place in state.undone or not step.mutates:
+    named = place in found.asked and step.type != "workflow"
+    if named or place in found.given or place in state.undone or not step.mutates:
         return False
     return any(
         _has_acted(state, node) and is_among(node, (place,)) for node in state.nodes[step.name].values()
