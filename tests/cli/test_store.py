@@ -107,6 +107,14 @@ def test_a_store_that_cannot_be_reached_is_told_without_its_password(
         assert "not-the-one" not in ended.out + ended.err
 
 
+@pytest.mark.parametrize("verb", ["runs", "show r", "answer r ask yes", "cancel r", "resume r", "breakers"])
+def test_each_verb_says_that_the_store_cannot_be_reached(gonogo, verb: str) -> None:
+    """None takes it for an empty one."""
+    ended = gonogo(*verb.split(), "--store", "postgresql://u@127.0.0.1:1/x")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no connection to postgresql://u@127.0.0.1:1/x" in ended.err
+
+
 def test_a_store_is_no_file_and_no_other_database(gonogo) -> None:
     """What it is to look like is said; what was given isn't repeated."""
     for url in ("mysql://u:pw123456@h/x", "runs", "postgresql://a b"):

@@ -43,7 +43,10 @@ class KeepsSheets(Protocol):
 def list_breakers(options: Options | None = None) -> list[Listed]:
     """Every breaker that has a record, by key. Raises UsageError when they can't be read."""
     found = _breakers(options)
-    return [] if found is None else _told(found).listed()
+    listed = [] if found is None else found.listed()
+    if found is not None:
+        _told(found)
+    return listed
 
 
 def isolate_breaker(
