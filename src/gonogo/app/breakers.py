@@ -16,6 +16,7 @@ from gonogo.journal.store import Runs
 if TYPE_CHECKING:
     from gonogo.gate.breakers import Breakers, Listed
     from gonogo.gate.stores import Keeper, Store
+    from gonogo.hosts.pacing import Turns
 
 FOLDER = "breakers"
 """Within the folder of runs; a run's folder has a journal, this one hasn't."""
@@ -28,6 +29,21 @@ def store_opener(options: Options, runs: Runs) -> Callable[[], Store] | None:
     if folder is not None:
         return lambda: _file_store(folder)
     return (lambda: _kept_store(runs)) if isinstance(runs, KeepsSheets) else None
+
+
+def turns_opener(runs: Runs) -> Callable[[], Turns] | None:
+    """Opens what shares the turns of rate limits among all that use these runs; None where each process has its own."""
+    return (lambda: runs.turns) if isinstance(runs, KeepsTurns) else None
+
+
+@runtime_checkable
+class KeepsTurns(Protocol):
+    """A place of runs that shares turns among those who reach it."""
+
+    @property
+    def turns(self) -> Turns:
+        """Who gives them out."""
+        ...
 
 
 @runtime_checkable

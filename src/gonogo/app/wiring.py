@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gonogo.app.breakers import store_opener
+from gonogo.app.breakers import store_opener, turns_opener
 from gonogo.app.options import Options, Start, store_secrets
 from gonogo.app.parts import built_in_table, new_sandbox
 from gonogo.core.events import RerunAsked, RunStarted
@@ -137,7 +137,7 @@ def surroundings(
         log=options.log,
         patience_s=options.patience_s,
         slots=_slots(plan),
-        outbound=Outbound(store_opener(options, runs)),
+        outbound=Outbound(store_opener(options, runs), turns_opener(runs)),
     )
 
 

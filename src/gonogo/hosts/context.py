@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
@@ -147,10 +146,7 @@ class CallContext:
 
     async def pace(self, key: str, requests: int, per_s: float) -> None:
         """Wait for this call's turn under a key."""
-        wait_s = self._around.outbound.pacer.take(key, requests, per_s)
-        if wait_s > 0:
-            self.progress(f"waits {wait_s:.3g} s: {requests} requests in {per_s:g} s to {key}")
-            await asyncio.sleep(wait_s)
+        await self._around.outbound.pace.turn(self._run_id, key, requests, per_s, self.progress)
 
     def gate(self, default: Policy | None = None) -> Gate:
         """The gate of this call. Its requests are numbered through all the gates that the call asks for."""

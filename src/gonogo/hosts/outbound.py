@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gonogo.hosts.pacing import Pacer
+from gonogo.hosts.pacing import Pace, Pacer, Turns
 
 if TYPE_CHECKING:
     from gonogo.gate.budgets import RetryShare
@@ -22,15 +22,20 @@ class Outbound:
     """What all gates of a run and of the runs beneath it share: retries, breakers' records, latencies, and paces.
 
     Records are kept where `open_store` says, so that other processes find them; without one they end with the run.
-    `clock` is theirs; None is the system's.
+    `turns` are those that other processes share, too. `clock` is theirs; None is the system's.
     """
 
-    __slots__ = ("_latencies", "_open_store", "_retries", "_store", "clock", "pacer", "trouble")
+    __slots__ = ("_latencies", "_open_store", "_retries", "_store", "clock", "pace", "trouble")
 
-    def __init__(self, open_store: Callable[[], Store] | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        open_store: Callable[[], Store] | None = None,
+        turns: Callable[[], Turns] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self._open_store = open_store
         self.clock = clock
-        self.pacer = Pacer(time.monotonic)
+        self.pace = Pace(Pacer(time.monotonic), turns)
         self.trouble: str | None = None
         self._latencies: Latencies | None = None
         self._retries: RetryShare | None = None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.postgres.pool import PostgresPool
     from gonogo.journal.postgres.sheets import PostgresSheets
+    from gonogo.journal.postgres.turns import PostgresTurns
     from gonogo.journal.summary import Summary
     from gonogo.journal.wanted import Wanted
 
@@ -68,6 +69,7 @@ class PostgresRuns(SharedRuns):
         self._seal_keys = SealKeys(seal_key)
         self._pool: PostgresPool | None = None
         self._breakers: PostgresSheets | None = None
+        self._turns: PostgresTurns | None = None
 
     def create(self, run_id: str) -> PostgresJournal:
         """Start a run's journal.
@@ -253,6 +255,15 @@ class PostgresRuns(SharedRuns):
             self._breakers = PostgresSheets(self.address, tell=self._tell)
         return self._breakers
 
+    @property
+    def turns(self) -> PostgresTurns:
+        """Turns under rate limits, over a connection of its own."""
+        if self._turns is None:
+            from gonogo.journal.postgres.turns import PostgresTurns
+
+            self._turns = PostgresTurns(self.address, tell=self._tell)
+        return self._turns
+
     def close(self) -> None:
         """Let go of all connections; what is done next makes new ones."""
         self._link.drop()
@@ -260,6 +271,8 @@ class PostgresRuns(SharedRuns):
             self._pool.close()
         if self._breakers is not None:
             self._breakers.close()
+        if self._turns is not None:
+            self._turns.close()
 
     def __enter__(self) -> PostgresRuns:
         return self

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "make_ready"]
 
-VERSION = 3
+VERSION = 4
 """Rises when an older gonogo could misread what a newer one keeps, or a newer one misses what an older one made."""
 _MAKING = 0x676F6E6F676F0001
 """The advisory lock of whoever makes the tables: "gonogo" and 1."""
@@ -30,6 +30,16 @@ create table gonogo_seals (
     tag text collate "C" not null,
     sealed bytea not null,
     primary key (run_id, tag)
+);
+"""
+_TURNS = """
+create table gonogo_turns (
+    run_id text collate "C" not null references gonogo_runs on delete cascade,
+    key text collate "C" not null,
+    due float8[] not null,
+    next float8 not null,
+    taken boolean not null,
+    primary key (run_id, key)
 );
 """
 _TABLES = (
@@ -117,11 +127,13 @@ create table gonogo_breakers (
 );
 """
     + _SEALS
+    + _TURNS
 )
 _LATER = {
     1: "alter table gonogo_runs add column aside text, add column written timestamptz;" + _SEALS,
     2: "alter table gonogo_tickets add column passed text, add column lets text[];"
     " create index gonogo_tickets_let on gonogo_tickets (worker) where lets is not null and not ended;",
+    3: _TURNS,
 }
 """What tables of a version lack that those of the next one have."""
 
