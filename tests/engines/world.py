@@ -103,10 +103,14 @@ class World:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.listen(process)
+        return process
+
+    def listen(self, process: subprocess.Popen[str]) -> None:
+        """Keep what a process says, and end it with the rest."""
         self.workers.append(process)
         self.listeners.append(threading.Thread(target=self._listen, args=(process,), daemon=True))
         self.listeners[-1].start()
-        return process
 
     def _wrong_clock(self, ahead_s: float) -> dict[str, str]:
         """What lets Python's wall clock be wrong."""

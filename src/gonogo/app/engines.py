@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from gonogo.journal.store import Runs
 
 __all__ = [
-    "CARRIED", "ENGINES", "Carrier", "Limits", "carrier_of", "engine_for", "follow", "followed", "hand_on",
-    "has_started", "serve", "shared", "start_of", "submit_run",
+    "CARRIED", "ENGINES", "Carrier", "Limits", "address_of", "carrier_of", "engine_for", "follow", "followed",
+    "hand_on", "has_started", "serve", "shared", "start_of", "submit_run",
 ]  # fmt: skip
 
 Name = Literal["dbos", "temporal"]
@@ -141,9 +141,20 @@ def refuse_aside(runs: Runs, run_id: str) -> None:
 
 
 def followed(run_id: str, options: Options, known: int = -1) -> State:
-    """As `follow`, blocking. Raises Interrupted on Ctrl-C, which leaves the run to its workers."""
+    """As `follow`, blocking; the log of `options` hears when no worker takes it. Raises Interrupted on Ctrl-C, which
+    leaves the run to its workers.
+    """
+    from gonogo.app.present import Attended
+
+    async def attended() -> State:
+        watching = asyncio.create_task(Attended(run_id, options).watch())
+        try:
+            return await follow(run_id, options, known)
+        finally:
+            watching.cancel()
+
     try:
-        return asyncio.run(follow(run_id, options, known))
+        return asyncio.run(attended())
     except KeyboardInterrupt:
         raise Interrupted(
             f"run {run_id} goes on with its workers",
@@ -171,7 +182,7 @@ def engine_for(carrier: Carrier, options: Options) -> Engine:
             return TemporalEngine(_address(carrier), carrier.queue)
         from gonogo.engines.dbos.engine import DbosEngine
 
-        return _prepared(DbosEngine(_store(options)))
+        return _prepared(DbosEngine(address_of(options)))
     except ImportError as problem:
         raise _missing(carrier.name, problem) from problem
 
@@ -214,6 +225,7 @@ async def _serve(
     from msgspec.structs import replace
 
     from gonogo.app.ending import Ending
+    from gonogo.app.present import Presence
     from gonogo.app.unheard import Unheard
     from gonogo.app.worker import Worker
 
@@ -224,11 +236,18 @@ async def _serve(
     await asyncio.to_thread(runs.pool.open, name)  # what a newer gonogo has made is refused before work is taken
     async with Worker(name, runs, side.engine, options) as worker:
         unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
+        presence = Presence(name, carrier, limits, replace(options, runs=url))
+
+        def is_ready() -> None:
+            presence.start()
+            ready(name)
+
         telling = stopping.tell(worker.under_way, limits.drain_s)
         beside = [asyncio.create_task(each) for each in (telling, worker.leave_when(stopping), unheard.watch())]
         try:
-            await side.serve(worker, limits, stopping, lambda: ready(name))
+            await side.serve(worker, limits, stopping, is_ready)
         finally:
+            presence.stop()
             for task in beside:
                 task.cancel()
     stopping.over()
@@ -245,18 +264,19 @@ def _worker_side(
             from gonogo.engines.dbos.takeover import end_at_once
             from gonogo.engines.dbos.worker import DbosWorker
 
-            dbos = DbosWorker(_store(options), fenced=fenced or end_at_once)
+            dbos = DbosWorker(address_of(options), fenced=fenced or end_at_once)
             return dbos.worker, dbos, dbos.address
         from gonogo.engines.base import new_worker_id
         from gonogo.engines.temporal.worker import TemporalWorker
 
         name = new_worker_id()
-        return name, TemporalWorker(_address(carrier), carrier.queue), named(_store(options), name)
+        return name, TemporalWorker(_address(carrier), carrier.queue), named(address_of(options), name)
     except ImportError as problem:
         raise _missing(carrier.name, problem) from problem
 
 
-def _store(options: Options) -> Address:
+def address_of(options: Options) -> Address:
+    """Where the store is. Raises UsageError."""
     address = getattr(shared(options), "address", None)
     if not isinstance(address, Address):
         raise UsageError("an engine needs the address of its store", advice="give --store postgresql://…")

@@ -28,7 +28,7 @@ def followed(
     progress = progress_for(session.output)
     sinks: tuple[Any, ...] = (progress.see,)
     with progress:
-        follow(run_id, Options(runs=runs_dir, sinks=sinks), known)
+        follow(run_id, Options(runs=runs_dir, sinks=sinks, log=progress.log), known)
     return print_report(session, runs_dir, run_id, notes)
 
 

@@ -19,6 +19,7 @@ VERBS = MappingProxyType(
         "answer": "Answer what a run waits for, and go on.",
         "cancel": "Ask a run to stop.",
         "worker": "Carry runs that were given to an engine (DBOS, Temporal).",
+        "workers": "List the workers of a store, and what waits for one.",
         "breakers": "List, isolate or reset the breakers of outbound calls.",
         "schema": "Print the JSON schema of workflow files, for editors.",
         "providers": "List the step types and their keys.",

@@ -47,6 +47,12 @@ class Address:
         """With the password: for connecting, and nothing else."""
         return self._url
 
+    def with_parameter(self, name: str, value: str) -> Address:
+        """The same place, which is shown as before: nobody wrote the parameter."""
+        made = Address(f"{self._url}{'&' if '?' in self._url else '?'}{name}={value}")
+        made._shown = self._shown
+        return made
+
     def scrubbed(self, text: str) -> str:
         """A text of the server or its library, without the password should it be in there."""
         text = text.replace(self._url, self._shown)

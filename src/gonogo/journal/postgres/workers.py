@@ -1,0 +1,158 @@
+"""Which workers a store has, of whatever engine: each renews a row of its own. For people; nothing is decided by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
+
+__all__ = ["About", "Present", "Waiting", "Workers"]
+
+GONE_S = 7.0
+"""Whose row is older isn't there any more, or stands still."""
+_FORGOTTEN_S = 60.0
+
+_MAKE = """
+create table if not exists gonogo_present (
+    id text collate "C" primary key,
+    since timestamptz not null default clock_timestamp(),
+    seen timestamptz not null default clock_timestamp(),
+    about jsonb not null
+)
+"""
+_THERE = "select to_regclass('gonogo_present') is not null"
+_MAKING = 0x676F6E6F676F0001
+"""As in `schema.py`: one process at a time makes tables."""
+_RENEW = f"""
+    with gone as (
+        delete from gonogo_present
+        where seen < clock_timestamp() - make_interval(secs => {_FORGOTTEN_S}) and id <> %(id)s
+    )
+    insert into gonogo_present (id, about) values (%(id)s, %(about)s::jsonb)
+    on conflict (id) do update set seen = clock_timestamp(), about = excluded.about
+"""  # noqa: S608 - nothing but constants is put in
+_LIVING = f"""
+    select id, about::text, extract(epoch from since)::float8,
+        (select count(*) from gonogo_runs
+            where owner_host = about ->> 'machine' and owner_pid = (about ->> 'pid')::int),
+        (select count(*) from gonogo_tickets where worker = id and not ended)
+    from gonogo_present
+    where seen > clock_timestamp() - make_interval(secs => {GONE_S}) order by since, id
+"""  # noqa: S608 - nothing but constants is put in
+_QUEUED = """
+    select count(*) from gonogo_runs where submitted is not null and next_seq is null and aside is null
+        and owner_host is null
+"""
+_LABELS = "select label, count(*) from gonogo_tickets where worker is null and not ended group by label"
+_OF_RUN = """
+    select label, count(*) from gonogo_tickets
+    where worker is null and not ended and (run_id = %(run)s or starts_with(run_id, %(run)s || '.')) group by label
+"""
+_HOST_OF = "select owner_host from gonogo_runs where run_id = %s"
+
+
+class About(Struct, frozen=True):
+    """What a worker says of itself. `queue`: Temporal's. `wire`: of which version the work has to be."""
+
+    engine: str
+    machine: str
+    pid: int
+    labels: tuple[str, ...] = ()
+    runs: int = 0
+    calls: int = 0
+    version: str = ""
+    wire: str = ""
+    queue: str = ""
+
+
+class Present(Struct, frozen=True):
+    """A worker that lives: since when (Unix seconds), and how many runs and calls it has now."""
+
+    name: str
+    about: About
+    since: float
+    runs: int
+    calls: int
+
+
+class Waiting(Struct, frozen=True):
+    """What no worker has yet: runs that nobody has begun with, and calls by their label."""
+
+    runs: int
+    calls: Mapping[str, int]
+
+
+class Workers:
+    """Those of one store, by a connection of its own. Every method may raise JournalError."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        tell: Callable[[str], None] = lambda text: None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._link = Link(address, tell=tell, patience_s=patience_s)
+
+    def renew(self, name: str, about: About) -> None:
+        """Say that a worker is there."""
+        given = {"id": name, "about": msgspec.json.encode(about).decode()}
+
+        def renewed(connection: Connection) -> None:
+            _make(connection)
+            connection.execute(_RENEW, given)
+
+        self._link.do("tell that this worker is there", renewed)
+
+    def remove(self, name: str) -> None:
+        """It ended in good order. Waits for nothing."""
+        self._link.attempt(lambda it: it.execute("delete from gonogo_present where id = %s", [name]))
+
+    def living(self) -> list[Present]:
+        """Those that are there, the oldest first."""
+        return self._link.do("list workers", _living)
+
+    def waiting(self) -> Waiting:
+        """What waits for one."""
+
+        def found(connection: Connection) -> Waiting:
+            runs = connection.execute(_QUEUED).fetchone()
+            return Waiting(runs[0] if runs else 0, dict(connection.execute(_LABELS).fetchall()))
+
+        return self._link.do("count what waits", found)
+
+    def waits(self, run_id: str) -> tuple[bool, frozenset[str]]:
+        """Whether nobody has the run now, and the labels of those of its calls that nobody has, its children's too."""
+
+        def found(connection: Connection) -> tuple[bool, frozenset[str]]:
+            row = connection.execute(_HOST_OF, [run_id]).fetchone()
+            labels = connection.execute(_OF_RUN, {"run": run_id}).fetchall()
+            return row is None or row[0] is None, frozenset(label for label, _ in labels)
+
+        return self._link.do(f"see who has run {run_id}", found)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._link.close()
+
+
+def _make(connection: Connection) -> None:
+    if connection.execute(_THERE).fetchall()[0][0]:
+        return
+    connection.execute("select pg_advisory_lock(%s)", [_MAKING])
+    try:
+        connection.execute(_MAKE)
+    finally:
+        if not connection.closed:
+            connection.execute("select pg_advisory_unlock(%s)", [_MAKING])
+
+
+def _living(connection: Connection) -> list[Present]:
+    if not connection.execute(_THERE).fetchall()[0][0]:
+        return []
+    rows = connection.execute(_LIVING).fetchall()
+    return [Present(name, msgspec.json.decode(about, type=About), *rest) for name, about, *rest in rows]
