@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.hosts.fleet import Fleet, fleet
+from tests.hosts.fleet import HEAD, Fleet, fleet
 
+from gonogo import app
 from gonogo.app import keeping, worker
+from gonogo.app.again import Wish, _fitted
 from gonogo.app.engines import start_of
 from gonogo.core.commands import StartCall
 from gonogo.core.events import CallDone, CallFailed, CancelAsked
@@ -198,6 +200,30 @@ def test_a_cancel_reaches_a_call_on_another_worker() -> None:
         made.runs.inbox(run_id).put(CancelAsked(by="somebody"))
         state = await made.end(run_id)
         assert outcome(state, "one") == "cancelled"
+
+    with_fleet(story, "a", "b", labels={"b": ("l",)})
+
+
+def test_a_worker_prepares_itself_anew_for_a_run_that_goes_on_under_another_plan() -> None:
+    """What is hidden, and what calls are let in by, may be another by then."""
+    text = "steps:\n  one: {type: touch, what: WHAT, runs_on: l}\n"
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        errands, plans = made.workers["b"]._errands, []
+        around_of = errands._around_of
+        errands._around_of = lambda first, plan: (plans.append(plan), around_of(first, plan))[1]
+        run_id = await made.start(text.replace("WHAT", "a"))
+        await made.end(run_id)
+        changed = app.loads(HEAD + text.replace("WHAT", "b"), table=made.options.table).plan
+        known = len(list(made.runs.records(run_id))) - 1
+        journal = made.runs.reopen(run_id)
+        wish = Wish(steps=("one",), workflow=changed, by="ann")
+        journal.inbox.put(_fitted(wish, journal, made.runs, made.options)[0])
+        journal.close()
+        made.submit(run_id, reopens=True)
+        await made.end(run_id, known)
+        assert touch.touched == ["a", "b"]
+        assert [plan.steps["one"].config["what"] for plan in plans] == ["a", "b"]
 
     with_fleet(story, "a", "b", labels={"b": ("l",)})
 
