@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gonogo.core.budgets import has_a_reserve
 from gonogo.core.commands import StartCall
 from gonogo.core.plan import Plan, Step
 from gonogo.core.state import State
@@ -20,7 +19,6 @@ from gonogo.core.values import names_for
 from gonogo.expressions.results import Failure
 
 if TYPE_CHECKING:
-    from gonogo.gate.budgets import Purse
     from gonogo.gate.gate import Gate
     from gonogo.gate.ledger import Ended, Opens, Told, Wanted
     from gonogo.gate.policy import Policy
@@ -42,7 +40,7 @@ REACH_S = 86_400.0
 class Gates:
     """Makes the gates of one run."""
 
-    __slots__ = ("_around", "_attempts", "_evaluations", "_policies", "_purse", "_state", "_sure")
+    __slots__ = ("_around", "_attempts", "_evaluations", "_policies", "_state", "_sure")
 
     def __init__(
         self,
@@ -61,7 +59,6 @@ class Gates:
         self._around = around
         self._evaluations = evaluations
         self._policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
-        self._purse: Purse | None = None
 
     def of(
         self,
@@ -85,7 +82,6 @@ class Gates:
             store=outbound.store(),
             retries=outbound.retries(),
             latencies=outbound.latencies() if policy.order == "least-latency" else None,
-            purse=self._own_purse() if attempts is None else None,
             evaluate=self._evaluator(command),
             redact=self._around.redactor.text,
             watch=_watch(tell),
@@ -107,20 +103,6 @@ class Gates:
     def above(self, command: StartCall) -> Above | None:
         """Where the run beneath a call asks before it spends; None where nobody has a budget."""
         return None if self._attempts is None else self._attempts.beneath(command.call)
-
-    def _own_purse(self) -> Purse | None:
-        """What is left of the run's budget of tokens and money, for calls whose attempts no core is asked about."""
-        budget, spent = self._state.graph.plan.budget, self._state.spent
-        if (budget.tokens is None and budget.money is None) or has_a_reserve(self._state):
-            return None
-        if self._purse is None:
-            from gonogo.gate.budgets import Purse
-
-            self._purse = Purse(
-                tokens_max=None if budget.tokens is None else max(budget.tokens - spent.tokens, 0),
-                cost_usd_max=None if budget.money is None else max(budget.money - spent.money, 0.0),
-            )
-        return self._purse
 
     def _names(self, policy: Policy) -> dict[str, str]:
         """The targets' names by what records hold of them: without secrets."""
