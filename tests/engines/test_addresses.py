@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -14,7 +16,7 @@ from gonogo import app
 from gonogo.app import engines
 from gonogo.app.engines import Carrier, engine_for, submit_run
 from gonogo.app.options import Options, Start
-from gonogo.engines.base import Errand
+from gonogo.engines.base import Errand, Limits
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.worker import DbosWorker
@@ -144,3 +146,16 @@ def test_a_temporal_that_says_nothing_is_told_of_in_time(monkeypatch: pytest.Mon
             EngineError, match=f"the Temporal server at {address} can't be used: it doesn't answer"
         ):
             engine.TemporalEngine(address, "q")
+
+
+def test_a_worker_that_temporal_does_not_let_work_says_why(temporal: str) -> None:
+    """It is no bug of ours that there is no such namespace, or that the server has gone since."""
+    from gonogo.engines.temporal.worker import TemporalWorker
+
+    async def serve() -> None:
+        worker = TemporalWorker(temporal, "q", "nowhere")
+        async with asyncio.timeout(60):
+            await worker.serve(SimpleNamespace(), Limits(), asyncio.Event(), lambda: None)  # type: ignore[arg-type]
+
+    with pytest.raises(EngineError, match="can't be used: .*nowhere"):
+        asyncio.run(serve())

@@ -111,9 +111,10 @@ class TemporalEngine:
         except (RPCError, RuntimeError, OSError) as problem:
             if isinstance(problem, WorkflowAlreadyStartedError):
                 raise
-            raise self._unreachable(str(problem)) from None
+            raise self.unusable(str(problem)) from None
 
-    def _unreachable(self, told: str) -> EngineError:
+    def unusable(self, told: str) -> EngineError:
+        """What is told of a server that can't be used, from what the SDK says."""
         within = _SYSTEM_SAYS.search(told)
         reason = within[1] if within else told.partition("\n")[0][:200] or "it doesn't answer"
         return EngineError(

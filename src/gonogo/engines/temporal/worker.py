@@ -12,6 +12,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 
 from gonogo.engines.base import NEWER_S, Limits, Stopping, Work
@@ -45,7 +46,13 @@ class TemporalWorker:
         return self._engine
 
     async def serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
-        """Take work until told to stop; see `EngineWorker`."""
+        """Take work until told to stop; see `EngineWorker`. Raises EngineError when the server doesn't let it."""
+        try:
+            await self._serve(work, limits, stopping, ready)
+        except (RPCError, RuntimeError) as problem:
+            raise self._engine.unusable(str(problem.__cause__ or problem)) from problem
+
+    async def _serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         client = await Client.connect(self._address, namespace=self._namespace)
         segment, call, aside = _activities(work)
         drain = timedelta(seconds=limits.drain_s)
