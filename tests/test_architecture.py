@@ -54,7 +54,7 @@ ARROWS: dict[str, tuple[str, ...]] = {
 PURE_LIBRARIES = frozenset(
     """
     __future__ abc bisect collections copy dataclasses enum fractions functools hashlib heapq itertools
-    json math msgspec operator re string types typing unicodedata
+    json math msgspec operator re shlex string types typing unicodedata
     """.split()
 )
 IMPURE_CALLS = frozenset(

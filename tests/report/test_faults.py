@@ -135,7 +135,7 @@ def test_a_choice_is_shown_with_the_words_it_understands(reporting: Reporting) -
         "a: { type: script, content: throw new Error('no'), on_fail: { retry: { max: 1, exhausted: hold } } }"
     )
     told = render(held, "table", Style())
-    assert f"gonogo answer {held.view.run_id} a retry|accept|fail" in told
+    assert f"gonogo answer {held.view.run_id} a 'retry|accept|fail'" in told
     assert "; 1 retry; still open" in told
 
 

@@ -20,7 +20,7 @@ from gonogo.journal.store import Finds, Runs, Sums
 if TYPE_CHECKING:
     from gonogo.core.state import State
     from gonogo.journal.summary import Summary as Told
-    from gonogo.journal.view import RunView
+    from gonogo.journal.view import RunView, Waiting
     from gonogo.journal.wanted import Wanted
 
 
@@ -41,7 +41,15 @@ def view_run(
 
     runs = runs_in(options or Options())
     view, notes = (_ended_here(runs, state), ()) if state is not None else _looked_at(runs, run_id)
-    return replace(view, waiting=tuple(asked(runs, run_id, view.waiting))), notes
+    own = [_with_performer(view, one) for one in view.waiting]
+    return replace(view, waiting=tuple(asked(runs, run_id, own))), notes
+
+
+def _with_performer(view: RunView, waiting: Waiting) -> Waiting:
+    """Who had a call in doubt: a person must go there and look. Other questions don't have the records read."""
+    if not waiting.in_doubt:
+        return waiting
+    return replace(waiting, by=view.counts.tally.doubted.get((waiting.step, waiting.scope), ""))
 
 
 def is_queued(run_id: str, options: Options | None = None) -> bool:

@@ -136,6 +136,6 @@ def _asks(one: Summary, wait: Wait, style: Style) -> list[str]:
 def _local(at_s: float) -> str:
     """A forged journal may name a time that no calendar has."""
     try:
-        return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_s))
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_s))
     except (OverflowError, OSError, ValueError):
         return "?"

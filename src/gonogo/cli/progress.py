@@ -25,6 +25,8 @@ ROWS_MAX = 8
 DRAW_AFTER_S = 0.3
 """Shorter runs draw nothing, and don't wait for rich to be imported."""
 REFRESHES_PER_S = 8
+ITEMS_S = 5
+"""A log says so often at most how far a list is, and only after another tenth of it."""
 STILL_S = 60
 """After so long without news a log says what is under way: silence looks like a hang, and CI ends silent jobs."""
 _LOG_LEVELS = ("info", "warn", "error")
@@ -72,7 +74,8 @@ class Lines:
         self._clock = clock
         self._style = output.side_style()
         self._watch = Watch()
-        self._seen_at = self._said_at = clock()
+        self._seen_at = self._said_at = self._counted_at = clock()
+        self._counted: dict[tuple[str, str], int] = {}
         self._pauses = 0
         self._over = threading.Event()
 
@@ -86,8 +89,22 @@ class Lines:
             f"{self._style.paint(plain(place), 'bold')}: {sentence}"
             for place, sentence in log_lines(record, everything=self._output.verbose)
         ]
+        lines += self._items()
         if lines:
             self._say(record.event.at, lines)
+
+    def _items(self) -> list[str]:
+        """How far lists are that have come on since it was last told."""
+        if self._seen_at - self._counted_at < ITEMS_S:
+            return []
+        self._counted_at = self._seen_at
+        lists = {place: one for place, one in self._watch.active.items() if one.kind == "items"}
+        self._counted = {place: self._counted.get(place, 0) for place in lists}
+        news = [
+            place for place, one in lists.items() if (one.done - self._counted[place]) * 10 >= one.total > 0
+        ]
+        self._counted |= {place: lists[place].done for place in news}
+        return [items_text(lists[place]) for place in news]
 
     def _say(self, at_s: float, lines: list[str]) -> None:
         when = self._style.paint(f"{at_s:9.3f}", "dim")
@@ -252,15 +269,26 @@ def rows(watch: Watch, now_s: float, width: int) -> list[tuple[str, str]]:
 
 def row(activity: Activity, now_s: float) -> tuple[str, str]:
     """One running or waiting step."""
-    name = plain(f"{activity.step}@{activity.scope}" if activity.scope else activity.step)
+    name = plain(_place(activity))
     elapsed = duration(max(0, round((now_s - activity.since_s) * 1000)))
     if activity.kind == "items":
-        return f"▸ {name}  {activity.done:,} of {activity.total:,} items  {elapsed}", "cyan"
+        failed = f", {activity.failed:,} failed" if activity.failed else ""
+        return f"▸ {name}  {activity.done:,} of {activity.total:,} items{failed}  {elapsed}", "cyan"
     text = f"  {activity.text}" if activity.text else ""
     if activity.kind == "waiting":
         due = f" in {duration(max(0, round((activity.due_s - now_s) * 1000)))}" if activity.due_s else ""
         return f"◦ {name}  waits{text}{due}", "yellow"
     return f"▸ {name}  {elapsed}{text}", "cyan"
+
+
+def items_text(activity: Activity) -> str:
+    """`types: 12 of 40 items done, 2 failed`."""
+    failed = f", {activity.failed:,} failed" if activity.failed else ""
+    return f"{plain(_place(activity))}: {activity.done:,} of {activity.total:,} items done{failed}"
+
+
+def _place(activity: Activity) -> str:
+    return f"{activity.step}@{activity.scope}" if activity.scope else activity.step
 
 
 def still_text(active: list[Activity], now_s: float) -> str:
@@ -271,7 +299,7 @@ def still_text(active: list[Activity], now_s: float) -> str:
 
 
 def _still(activity: Activity, now_s: float) -> str:
-    name = plain(f"{activity.step}@{activity.scope}" if activity.scope else activity.step)
+    name = plain(_place(activity))
     elapsed = duration(max(0, round((now_s - activity.since_s) * 1000)))
     items = f" ({activity.done:,} of {activity.total:,} items)" if activity.kind == "items" else ""
     return f"{name} for {elapsed}{items}"

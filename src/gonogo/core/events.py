@@ -26,6 +26,7 @@ class RunStarted(Event, frozen=True, tag="run_started"):
 
     `trigger` is the event as expressions see it ({name, action, …}) or None for no event; `context` holds pr, files,
     branch and the like; `env` is already filtered; `requested` limits the run to these steps and what they depend on.
+    `host` is who decides, for people: nothing is decided by it.
     """
 
     run_id: str
@@ -42,6 +43,7 @@ class RunStarted(Event, frozen=True, tag="run_started"):
     safe_mode: bool = False
     format_version: int = 1
     core_version: str = ""
+    host: str = ""
 
 
 class Evaluated(Event, frozen=True, tag="evaluated"):
@@ -57,7 +59,7 @@ class CallDone(Event, frozen=True, tag="call_done"):
 
     `yields_memory`: the output is the result of the last memory operation, computed when it is applied.
     `inputs` are the rendered inputs of the attempt, secrets as handles. `key`: the digest of the key that the step's
-    `idempotency_key` gave, if it has one.
+    `idempotency_key` gave, if it has one. `by`: the worker that performed it, where that wasn't the run's own host.
     """
 
     call: int
@@ -71,6 +73,7 @@ class CallDone(Event, frozen=True, tag="call_done"):
     inputs: Any = None
     effect: Effect = "done"
     key: str | None = None
+    by: str = ""
 
 
 class CallFailed(Event, frozen=True, tag="call_failed"):
@@ -85,6 +88,7 @@ class CallFailed(Event, frozen=True, tag="call_failed"):
     content: str | None = None
     inputs: Any = None
     effect: Effect = "none"
+    by: str = ""
 
 
 class CallParked(Event, frozen=True, tag="call_parked"):
@@ -98,9 +102,10 @@ class CallParked(Event, frozen=True, tag="call_parked"):
 
 
 class CallLost(Event, frozen=True, tag="call_lost"):
-    """A call was in flight when its host died; nobody knows what became of it."""
+    """A call was in flight when its host died, or the worker that had it (`by`); nobody knows what became of it."""
 
     call: int
+    by: str = ""
 
 
 class Told(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -239,10 +244,11 @@ class RerunAsked(Event, frozen=True, tag="rerun_asked"):
 
     `steps`: step and scope pairs, which run again with what depends on them. `plan`: the workflow as it is from now on;
     its expressions begin with those of the plan before (`revising.renumbered`), so that older records keep their sense.
-    `request` is the id of the message that brought it, if one did.
+    `request` is the id of the message that brought it, if one did. `host`: as in `RunStarted`.
     """
 
     by: str = ""
+    host: str = ""
     steps: tuple[tuple[str, str], ...] = ()
     outputs: tuple[GivenOutput, ...] = ()
     plan: Plan | None = None

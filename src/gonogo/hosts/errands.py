@@ -13,8 +13,10 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from msgspec.structs import replace
+
 from gonogo.core.commands import LetAttempt, StartCall
-from gonogo.core.events import AnyEvent, CallFailed, CallLost, RunStarted
+from gonogo.core.events import AnyEvent, CallDone, CallFailed, CallLost, RunStarted
 from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.core.gated import lose
 from gonogo.core.plan import Plan
@@ -179,7 +181,8 @@ class Errands:
 
     async def _leave(self, claim: Claim, event: AnyEvent) -> None:
         ticket = claim.ticket
-        await self._answers.leave(ticket.run_id, ticket.command.call, event, claim.before)
+        told = replace(event, by=self._worker) if isinstance(event, CallDone | CallFailed) else event
+        await self._answers.leave(ticket.run_id, ticket.command.call, told, claim.before)
 
     async def _performed(self, claim: Claim) -> AnyEvent:
         command = claim.ticket.command
@@ -379,7 +382,7 @@ def _unperformed(claim: Claim) -> AnyEvent | None:
     """What becomes of a call that isn't to be performed now; None when it is."""
     command = claim.ticket.command
     if claim.before and command.effects == "mutates":
-        return CallLost(call=command.call)
+        return CallLost(call=command.call, by=claim.had)
     if claim.stop:
         return CallFailed(call=command.call, fault=cancellation(command.step, "stopped before it started"))
     return None

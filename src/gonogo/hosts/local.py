@@ -51,7 +51,7 @@ async def run_new(
     except BaseException:
         journal.close()
         raise
-    event = event if plan is event.plan else replace(event, plan=plan)
+    event = replace(event, plan=plan, host=_own_name())
     return await _drive(begin(event), journal, around, RunClock(), event, signals)
 
 
@@ -72,9 +72,14 @@ async def run_again(
     clock = clock_after(journal.records, journal.idle_s)
     if wish is None and is_over(state):
         return await _as_it_ended(state, journal, around, clock)
-    resumed = Resumed(at=clock.now(), by=f"process {os.getpid()}", reopens=reopens)
-    event = resumed if wish is None else replace(wish, at=clock.now())
+    resumed = Resumed(at=clock.now(), by=_own_name(), reopens=reopens)
+    event = resumed if wish is None else replace(wish, at=clock.now(), host=_own_name())
     return await _drive(state, journal, around, clock, event, signals)
+
+
+def _own_name() -> str:
+    """Who decides, for a person who wants to look there."""
+    return f"process {os.getpid()} on {os.uname().nodename}"
 
 
 async def _as_it_ended(state: State, journal: RunJournal, around: Surroundings, clock: RunClock) -> RunResult:

@@ -28,13 +28,17 @@ _CALL_FAILED = str(CallFailed.__struct_config__.tag)
 
 
 class Moment(Struct, frozen=True):
-    """Of an event its time on the run's clock and its kind; of an attempt's end which one it was and how it failed."""
+    """Of an event its time on the run's clock and its kind; of an attempt's end which one it was and how it failed; of
+    what has them who performs (`by`) or decides (`host`).
+    """
 
     at: float = 0.0
     type: str = ""
     call: int = 0
     ticket: int = 0
     kind: str = ""
+    by: str = ""
+    host: str = ""
 
     @property
     def failed(self) -> bool:
@@ -61,7 +65,8 @@ def _moment(event: AnyEvent) -> Moment:
     tag = str(event.__struct_config__.tag)
     if isinstance(event, AttemptEnded):
         return Moment(event.at, tag, event.call, event.ticket, event.kind)
-    return Moment(event.at, tag)
+    by, host = getattr(event, "by", ""), getattr(event, "host", "")
+    return Moment(event.at, tag, by=by, host=host)
 
 
 def glimpse_decoder() -> Callable[[bytes], Glimpse]:

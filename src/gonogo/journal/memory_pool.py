@@ -96,7 +96,7 @@ class _Entry:
     def __init__(self, ticket: Ticket) -> None:
         self.ticket = ticket
         self.claims = 0
-        self.worker = ""
+        self.worker = self.had = ""
         self.stop = False
         self.ended = False
         self.passed = ""
@@ -126,9 +126,10 @@ class MemoryPool(Pool):
             if entry is None or entry.ended or (entry.worker and not again):
                 return None
             entry.claims += 1
+            had, entry.had = entry.had, worker
             entry.worker = worker
             entry.lets = []
-            return Claim(entry.ticket, entry.claims - 1, entry.stop)
+            return Claim(entry.ticket, entry.claims - 1, entry.stop, had=had)
 
     def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
         """Perform those that nobody has."""

@@ -37,13 +37,15 @@ class Ticket(Struct, frozen=True):
 class Claim(Struct, frozen=True):
     """The right to perform a call. `before`: how many claims there were before this one; a call that mutates and was
     claimed before may have been performed already. `stop`: it was asked to stop meanwhile, so it needn't be begun.
-    `newer`: why only a newer gonogo can read the ticket, whose command then says nothing but which call it is.
+    `newer`: why only a newer gonogo can read the ticket, whose command then says nothing but which call it is. `had`:
+    the worker that claimed it last before, as far as that is known.
     """
 
     ticket: Ticket
     before: int = 0
     stop: bool = False
     newer: str = ""
+    had: str = ""
 
 
 class Leave(Struct, frozen=True):

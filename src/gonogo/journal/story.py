@@ -17,9 +17,11 @@ from gonogo.core.events import (
     AttemptEnded,
     CallDone,
     CallFailed,
+    CallLost,
     GateEnded,
     GateWaits,
     RerunAsked,
+    Resumed,
     RunStarted,
     Told,
 )
@@ -33,7 +35,7 @@ _UNTOLD = (d.Asked, d.Settled, d.TimerCleared, d.Completed, d.WaitsOn)
 
 
 _ATTEMPTS = (AttemptAsked, AttemptEnded, GateWaits, GateEnded)
-_OF_CALLS = (*_ATTEMPTS, CallDone, CallFailed)
+_OF_CALLS = (*_ATTEMPTS, CallDone, CallFailed, CallLost)
 
 
 class Line(Struct, frozen=True, omit_defaults=True):
@@ -64,6 +66,7 @@ def story(records: Iterable[Record], step: str | None = None, scope: str | None 
     told: set[int] = set()
     for record in records:
         event = record.event
+        lines.extend(_of_host(record) if step is None else ())
         if isinstance(event, RunStarted):
             plan = event.plan
         elif isinstance(event, RerunAsked):
@@ -77,6 +80,14 @@ def story(records: Iterable[Record], step: str | None = None, scope: str | None 
                 calls[decision.call] = (decision.step, decision.scope)
             lines.extend(_lines(record, decision, plan, step, scope))
     return lines
+
+
+def _of_host(record: Record) -> Iterator[Line]:
+    """Who decides from here on, and makes the calls that no other worker is said to have made."""
+    event = record.event
+    host = event.by if isinstance(event, Resumed) else getattr(event, "host", "")
+    if host:
+        yield Line(record.seq, event.at, f"with {host}", kind="host")
 
 
 def _lines(
@@ -104,6 +115,9 @@ def _lines(
 
 def _of_call(record: Record, event: AnyEvent, step: str, scope: str, told: set[int]) -> Iterator[Line]:
     """What happened within a call. `told`: calls whose attempts the records hold."""
+    if isinstance(event, CallDone | CallFailed | CallLost) and event.by:
+        how = "was lost with" if isinstance(event, CallLost) else "made by"
+        yield Line(record.seq, event.at, f"call: {how} {event.by}", step, scope, "host")
     if isinstance(event, CallDone | CallFailed):
         yield from _of_end(record, event, step, scope, event.call in told)
     elif isinstance(event, _ATTEMPTS):

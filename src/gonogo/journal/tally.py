@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gonogo.core import decisions as d
+from gonogo.core.events import CallLost, RerunAsked, Resumed, RunStarted
 from gonogo.core.faults import Fault
 from gonogo.journal.durations import milliseconds
 from gonogo.journal.fault_log import FaultLog
@@ -20,6 +21,9 @@ from gonogo.journal.glimpse import Glimpse
 from gonogo.journal.metrics import Meter
 
 __all__ = ["Count", "Tally"]
+
+_LOST, _RESUMED = str(CallLost.__struct_config__.tag), str(Resumed.__struct_config__.tag)
+_BEGINNINGS = tuple(str(kind.__struct_config__.tag) for kind in (RunStarted, RerunAsked))
 
 
 class Count:
@@ -34,8 +38,9 @@ class Count:
 
 class Tally:
     """One pass over the records. `conditions`: the last `if` or `assume` of a step itself that didn't hold;
-    `given`: how often a person gave the output of a step itself in place of a run; `meter` counts the same records for
-    metrics, `fault_log` gathers what became of each fault.
+    `doubted`: who had a call that is in doubt, by step and scope, where that is known; `given`: how often a person gave
+    the output of a step itself in place of a run; `meter` counts the same records for metrics, `fault_log` gathers what
+    became of each fault.
     """
 
     def __init__(self, glimpses: Iterable[Glimpse]) -> None:
@@ -44,12 +49,15 @@ class Tally:
         self.refusals: list[d.Refused] = []
         self.conditions: dict[str, d.Judged] = {}
         self.given: Counter[str] = Counter()
+        self.doubted: dict[tuple[str, str], str] = {}
+        self._host = ""
         self.suppressed = 0
         self.meter = Meter()
         self.fault_log = FaultLog()
-        self._under_way: dict[tuple[str, str], tuple[float, int]] = {}
+        self._under_way: dict[tuple[str, str], tuple[float, int, str]] = {}
         self._latest: dict[tuple[str, str], Fault] = {}
         for glimpse in glimpses:
+            self._host = _deciding(glimpse, self._host)
             self.meter.see(glimpse)
             self.fault_log.see(glimpse)
             for decision in glimpse.decisions:
@@ -58,9 +66,15 @@ class Tally:
                     count(self, decision, glimpse)
 
     def _started(self, decision: d.Started, glimpse: Glimpse) -> None:
-        began = self._under_way.get((decision.step, decision.scope), (glimpse.event.at, 0))[0]
+        began = self._under_way.get((decision.step, decision.scope), (glimpse.event.at,))[0]
         kept = began if decision.again else glimpse.event.at
-        self._under_way[decision.step, decision.scope] = (kept, decision.attempt)
+        self._under_way[decision.step, decision.scope] = (kept, decision.attempt, self._host)
+
+    def _doubted(self, decision: d.Doubted, glimpse: Glimpse) -> None:
+        """A call that no worker is known to have had was made by the run's own host, as it was then."""
+        place = decision.step, decision.scope
+        worker = glimpse.event.by if glimpse.event.type == _LOST else ""
+        self.doubted[place] = worker or self._under_way.get(place, (0, 0, ""))[2]
 
     def _ended(self, decision: d.Ended, glimpse: Glimpse) -> None:
         attempt = self._end(decision, glimpse, failed=decision.outcome != "passed")
@@ -78,7 +92,7 @@ class Tally:
         under_way = self._under_way.pop((decision.step, decision.scope), None)
         if under_way is None:
             return 0
-        began, attempt = under_way
+        began, attempt, _ = under_way
         count = self.counts[decision.step]
         count.runs += 1
         count.failed += failed
@@ -105,6 +119,14 @@ class Tally:
             self.conditions[decision.step] = decision
 
 
+def _deciding(glimpse: Glimpse, before: str) -> str:
+    """Who decides from this record on: `process 17 on here`."""
+    event = glimpse.event
+    if event.type == _RESUMED:
+        return event.by
+    return event.host if event.type in _BEGINNINGS else before
+
+
 _COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingProxyType(
     {
         d.Started: Tally._started,
@@ -115,5 +137,6 @@ _COUNT: MappingProxyType[type, Callable[[Tally, Any, Glimpse], None]] = MappingP
         d.Refused: Tally._refused,
         d.Judged: Tally._judged,
         d.Given: Tally._given,
+        d.Doubted: Tally._doubted,
     }
 )

@@ -53,6 +53,7 @@ class Waiting:
     """What a person is asked: a hold with its prompt, or a call `in_doubt`. `since_s`, and `due_s` if it ends, on its
     run's clock, whose zero was at `started_at_ms`.
 
+    `by` performed a call in doubt: a worker, or `process 17 on here`; empty where that isn't known.
     `approvers` may answer, all if there are none; of an approval's `quorum` so many have `approved`. `run_id` is that
     of the run to name in an answer, where that isn't the run that is looked at (`questions.py`).
     """
@@ -71,6 +72,7 @@ class Waiting:
     approved: tuple[str, ...] = ()
     reminders: int = 0
     started_at_ms: int = 0
+    by: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The question in the object of `--format json`; times are Unix times."""
@@ -87,6 +89,7 @@ class Waiting:
             "quorum": self.quorum,
             "approved": list(self.approved),
             "reminders": self.reminders,
+            "by": self.by or None,
         }
 
     def at(self, run_s: float | None) -> float | None:

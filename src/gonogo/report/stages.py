@@ -6,7 +6,7 @@ from collections import Counter
 from types import MappingProxyType
 
 from gonogo.core import lifecycle as life
-from gonogo.journal.view import RunView, StepView
+from gonogo.journal.view import ItemView, RunView, StepView
 from gonogo.report.layout import count
 
 _WAITS = MappingProxyType(
@@ -19,7 +19,7 @@ _WAITS = MappingProxyType(
 )
 
 
-def stage(step: StepView, view: RunView) -> str:
+def stage(step: StepView | ItemView, view: RunView) -> str:
     """Its outcome; instead of `waiting`, unless that is for a person, `running`, `not_started`, or `cut_off` for what
     was under way in a run that nobody has.
     """
@@ -30,7 +30,7 @@ def stage(step: StepView, view: RunView) -> str:
     return "cut_off" if view.standing in ("INTERRUPTED", "SET ASIDE") else "running"
 
 
-def told(step: StepView, view: RunView) -> str:
+def told(step: StepView | ItemView, view: RunView) -> str:
     """The same in words, and what it waits for."""
     now = stage(step, view)
     if now == "waiting":
@@ -42,18 +42,18 @@ def told(step: StepView, view: RunView) -> str:
     return _for_workers(step, view) or _WAITS.get(step.reason or "", "running")
 
 
-def _for_workers(step: StepView, view: RunView) -> str:
+def _for_workers(step: StepView | ItemView, view: RunView) -> str:
     """What no worker has taken yet: those with the label that the step asks for may."""
-    calls = (node.call for node in step.nodes if node.call is not None) if view.unclaimed else ()
+    if not view.unclaimed:
+        return ""
+    nodes = step.nodes if isinstance(step, StepView) else [step.node]
+    calls = (node.call for node in nodes if node.call is not None)
     labels = Counter(view.unclaimed[call] for call in calls if call in view.unclaimed)
-    waits = [
-        f"{count(calls, 'item')} " * (step.items is not None) + _waits_for(label, calls, step)
-        for label, calls in labels.items()
-    ]
-    return ", ".join(waits)
+    of_list = isinstance(step, StepView) and step.items is not None
+    return ", ".join(_waits_for(label, number, of_list=of_list) for label, number in labels.items())
 
 
-def _waits_for(label: str, calls: int, step: StepView) -> str:
-    verb = "wait" if step.items is not None and calls > 1 else "waits"
+def _waits_for(label: str, number: int, *, of_list: bool) -> str:
     which = f"a worker with --label {label}" if label else "a worker that is free"
-    return f"{verb} for {which}"
+    who = f"{count(number, 'item')} " if of_list else ""
+    return f"{who}{'wait' if of_list and number > 1 else 'waits'} for {which}"

@@ -89,26 +89,33 @@ def beside(start: str, start_width: int, note: str, colour: str, style: Style) -
 def _items(items: Items, report: Report, style: Style) -> Iterator[str]:
     """All of them, where that is asked for; otherwise the first few that went wrong, each with its message."""
     if report.every_item:
-        for item in items:
-            yield from _item(item, style)
+        yield from _every_item(items, report, style)
         return
     bad = [item for item in items.not_passed() if item.outcome in _BAD]
     if len(bad) < 2:
         return  # the row has told of a single one
     for item in bad[:FAILED_ITEMS_MAX]:
-        yield from _item(item, style)
+        yield from _item(item, report, style)
     if len(bad) > FAILED_ITEMS_MAX:
         more = f"    … {len(bad) - FAILED_ITEMS_MAX:,} more: gonogo show {report.view.run_id} --all-items"
         yield style.paint(style.typography(more), "dim")
 
 
-def _item(item: ItemView, style: Style) -> Iterator[str]:
-    waits = item.outcome == "waiting" and item.reason != "person"
-    outcome = (item.reason or "running").replace("_", " ") if waits else item.outcome.replace("_", " ")
+def _every_item(items: Items, report: Report, style: Style) -> Iterator[str]:
+    for item in items:
+        yield from _item(item, report, style)
+    if items.total > len(items):
+        to_come = f"{count(items.total - len(items), 'more item')} not started"
+        yield f"    {style.symbol('excluded')} {style.paint(to_come, 'dim')}"
+
+
+def _item(item: ItemView, report: Report, style: Style) -> Iterator[str]:
+    stage = stages.stage(item, report.view)
+    outcome = stages.told(item, report.view) if item.outcome == "waiting" else item.outcome.replace("_", " ")
     told = brief(item.fault.message, words.MESSAGE_MAX) if item.fault else outcome
     name = words.item_name(item)
-    start = f"    {style.symbol('running' if waits else item.outcome)} {name}"
-    yield from beside(start, 6 + cells(name), told, _COLOURS.get(item.outcome, "red"), style)
+    start = f"    {style.symbol('excluded' if stage == 'not_started' else stage)} {name}"
+    yield from beside(start, 6 + cells(name), told, _COLOURS.get(stage, "red"), style)
 
 
 def _left_out(report: Report, style: Style) -> list[str]:

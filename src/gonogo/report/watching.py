@@ -33,6 +33,7 @@ class Activity(Struct):
     since_s: float
     text: str = ""
     done: int = 0
+    failed: int = 0
     total: int = 0
     due_s: float | None = None
 
@@ -119,6 +120,7 @@ class Watch:
         around = self._around(decision)
         if around is not None:
             around.done += 1
+            around.failed += outcome in ("failed", "cancelled")
 
     def _around(self, decision: d.About) -> Activity | None:
         """The fan-out this is an item of: the same step in the scope around."""

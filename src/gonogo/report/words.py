@@ -176,6 +176,7 @@ def about(waiting: Waiting) -> str:
         f"since {moment(waiting.at(waiting.since_s))}" if waiting.since_s is not None else "",
         f"until {until}{then}" if until else "",
         f"approved {len(waiting.approved)} of {waiting.quorum}{by}" if waiting.quorum is not None else "",
+        f"was with {brief(waiting.by, 120)}" if waiting.by else "",
         f"reminded {count(waiting.reminders, 'time')}" if waiting.reminders else "",
         f"asked: {_listed(list(waiting.approvers))}" if waiting.approvers else "",
     ]
@@ -195,8 +196,8 @@ def next_move(view: RunView) -> str:
     if verdict_word(view) != "HOLD" or not view.waiting:
         return ""
     first = view.waiting[0]
-    answer = "done|again|failed" if first.in_doubt else _answers(first)
-    return f"gonogo answer {first.run_id or view.run_id} {shlex.quote(place(first))} {answer}"
+    answer = "done|again|failed|unknown" if first.in_doubt else _answers(first)
+    return f"gonogo answer {first.run_id or view.run_id} {shlex.quote(place(first))} {shlex.quote(answer)}"
 
 
 def _answers(waiting: Waiting) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"closed": "green", "open": "red", "isolated": "red", "half-open": "yellow", "resting": "yellow"}
 _ACTIONS = ("list", "isolate", "reset")
+_KEY = re.compile("name=(.+?)/endpoint=(.+)")
 
 
 @click.command("breakers")
@@ -94,7 +96,7 @@ def _json(one: Any) -> dict[str, Any]:
 
 
 def _row(one: Any, style: Style) -> list[str]:
-    from gonogo.report.layout import duration, plain
+    from gonogo.report.layout import cells, duration, plain
     from gonogo.report.text import beside
 
     state = style.paint(f"{one.state:9}", _COLOURS.get(one.state, "yellow"))
@@ -102,8 +104,19 @@ def _row(one: Any, style: Style) -> list[str]:
     told += [plain(one.reason)] if one.reason else []
     told += [f"{one.failures} failures in a row"] if one.failures else []
     told += _opened(one)
-    key = plain(one.key)
-    return beside(f"{state}  {style.paint(key, 'bold')}", 11 + len(key), "; ".join(told), "dim", style)
+    key = plain(_named(one.key))
+    return beside(f"{state}  {style.paint(key, 'bold')}", 11 + cells(key), "; ".join(told), "dim", style)
+
+
+def _named(key: str) -> str:
+    """`shop at https://shop.example`, or the address alone where that is the name, too; another key as it is. Either is
+    enough to name it, if no other has it.
+    """
+    found = _KEY.fullmatch(key)
+    if found is None:
+        return key
+    name, endpoint = found.groups()
+    return str(name if name == endpoint else f"{name} at {endpoint}")
 
 
 def _opened(one: Any) -> list[str]:

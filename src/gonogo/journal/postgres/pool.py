@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Collection, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,6 +30,7 @@ T = TypeVar("T")
 
 log = logging.getLogger("gonogo.worker")
 
+_BY = b"by:"
 _OFFER = """
     insert into gonogo_tickets (run_id, call, seq, command, label)
     select * from unnest(
@@ -39,7 +41,7 @@ _OFFER = """
 _RING = "select pg_notify(channel, name) from unnest(%(channels)s::text[], %(names)s::text[]) as rung (channel, name)"
 _CLAIM = """
     with found as (
-        select call from gonogo_tickets
+        select call, claimed as had from gonogo_tickets
         where run_id = %(run)s and call = any(%(calls)s) and not ended
             and (%(again)s or worker is null or claimed = %(token)b)
         order by call for update{mode}
@@ -48,7 +50,7 @@ _CLAIM = """
     set claims = claims + (claimed is distinct from %(token)b)::int, claimed = %(token)b, worker = %(worker)s,
         lets = case when claimed = %(token)b then lets end
     from found where ticket.run_id = %(run)s and ticket.call = found.call
-    returning ticket.call, seq, command, label, claims - 1, stop
+    returning ticket.call, seq, command, label, claims - 1, stop, found.had
 """
 _CLAIM_ONE = _CLAIM.format(mode="")
 _CLAIM_FREE = _CLAIM.format(mode=" skip locked")
@@ -306,21 +308,23 @@ class PostgresPool(Pool):
         self._link.drop()
 
     def _claimed(self, query: str, run_id: str, calls: list[int], worker: str, *, again: bool) -> list[Claim]:
-        token = secrets.token_bytes(12)
+        token = _token(worker)
         given = {"run": run_id, "calls": calls, "worker": worker, "token": token, "again": again}
         rows = self._link.do(
             f"claim a call of run {run_id}",
             lambda connection: connection.execute(query, given, binary=True).fetchall(),
         )
         found, unreadable = [], []
-        for call, seq, data, label, before, stop in sorted(rows):
+        for call, seq, data, label, before, stop, had in sorted(rows, key=itemgetter(0)):
             command = self._read(_command, data, f"call {call} of run {run_id}")
             if command is None and _names(data, call):
                 found.append(Claim(Ticket(run_id, _unknown(call), seq, label), before, stop, _NEWER))
             elif command is None:
                 unreadable.append((call, _unreadable(call, before), before))
             else:
-                found.append(Claim(Ticket(run_id, command, seq, label), before, stop))
+                found.append(
+                    Claim(Ticket(run_id, command, seq, label), before, stop, had=_claimed_by(had, token))
+                )
         if unreadable:
             self._left(run_id, unreadable, last=True)
         return found
@@ -340,6 +344,18 @@ class PostgresPool(Pool):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.error("%s in %s can't be read: %s", what, self.address, error)
             return None
+
+
+def _token(worker: str) -> bytes:
+    """Of one claim alone. It keeps who made it when the call is free again."""
+    return _BY + worker.encode() + b"\0" + secrets.token_bytes(12)
+
+
+def _claimed_by(token: bytes | None, own: bytes) -> str:
+    """Who made the claim before; empty where that was this one, sent twice, or where it isn't known."""
+    if token is None or token == own or not token.startswith(_BY):
+        return ""
+    return token[len(_BY) :].partition(b"\0")[0].decode(errors="replace")
 
 
 def _names(data: bytes, call: int) -> bool:
