@@ -11,8 +11,9 @@ import pytest
 from gonogo.engines.base import NEWER_S, Errand
 from gonogo.engines.dbos import groups
 from gonogo.engines.dbos.doors import Door, hang
-from gonogo.engines.dbos.groups import Groups, Places
+from gonogo.engines.dbos.groups import Groups
 from gonogo.errors import EngineError, JournalError
+from gonogo.hosts.slots import Places
 
 LONG_S = 30.0
 
@@ -30,7 +31,8 @@ class Here:
         self.is_broken = False
         self.newer: set[int] = set()
         self.delays_s: set[float] = set()
-        self.places = Places(places, [self.door])
+        self.places = Places(places)
+        self.places.add_door(self.door)
         self.groups = Groups(self, self, self.places, lambda: workers, singly=lambda _: singly)  # type: ignore[arg-type]
 
     async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> Sequence[int]:

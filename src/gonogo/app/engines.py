@@ -211,6 +211,11 @@ def serve(
     """
     from gonogo.hosts.warden import watched
 
+    if carrier.name == "temporal" and limits.calls_everywhere:
+        raise UsageError(
+            "Temporal knows no bound of calls over all workers",
+            advice="leave --calls-everywhere out: --calls bounds each worker, --rate each queue",
+        )
     with watched():  # commands of a worker that is killed end with it, before another performs them again
         asyncio.run(_serve(carrier, options, limits, ready, fenced))
 
@@ -234,7 +239,7 @@ async def _serve(
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
     await asyncio.to_thread(runs.pool.open, name)  # what a newer gonogo has made is refused before work is taken
-    async with Worker(name, runs, side.engine, options) as worker:
+    async with Worker(name, runs, side.engine, options, limits.calls) as worker:
         unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
         presence = Presence(name, carrier, limits, replace(options, runs=url))
 

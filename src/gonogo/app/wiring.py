@@ -18,6 +18,7 @@ from gonogo.hosts.base import Asker, Question, Surroundings
 from gonogo.hosts.environment import as_texts, fill_in, visible
 from gonogo.hosts.filling import has_references, secret_headers_in, secrets_among
 from gonogo.hosts.outbound import Outbound
+from gonogo.hosts.slots import Places
 from gonogo.hosts.start import first_event, new_run_id
 from gonogo.journal.handles import may_hold
 from gonogo.journal.postgres.address import secrets_of
@@ -27,8 +28,6 @@ from gonogo.journal.store import RunJournal, Runs
 from gonogo.providers.table import UnknownType
 
 if TYPE_CHECKING:
-    import asyncio
-
     from gonogo.providers.table import Table
 
 OVERLAY = "$overlay"
@@ -141,12 +140,10 @@ def surroundings(
     )
 
 
-def _slots(plan: Plan) -> asyncio.Semaphore | None:
+def _slots(plan: Plan) -> Places | None:
     """What bounds calls over a run and its children; alone, a run's own count of slots is enough."""
-    import asyncio
-
     alone = all(step.type != "workflow" for step in plan.steps.values())
-    return None if alone else asyncio.Semaphore(plan.limits.max_parallelism)
+    return None if alone else Places(plan.limits.max_parallelism)
 
 
 class _Message:

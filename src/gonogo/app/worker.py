@@ -16,11 +16,12 @@ from gonogo.app.options import Options
 from gonogo.app.wiring import plan_in, started_by, surroundings_of
 from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
-from gonogo.engines.base import NEWER_S, TAKEOVERS_MAX, Errand
+from gonogo.engines.base import NEWER_S, TAKEOVERS_MAX, Errand, Limits
 from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
 from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
 from gonogo.hosts.local import run_again, run_new
+from gonogo.hosts.slots import Places
 from gonogo.journal.lines import NewerJournal
 from gonogo.journal.pool import Ticket
 from gonogo.journal.sharing import SharedRuns
@@ -47,7 +48,11 @@ log = logging.getLogger("gonogo.worker")
 class Worker:
     """One worker process: an engine's `Work`."""
 
-    def __init__(self, name: str, runs: SharedRuns, engine: Engine, options: Options) -> None:
+    def __init__(
+        self, name: str, runs: SharedRuns, engine: Engine, options: Options, calls: int = Limits().calls
+    ) -> None:
+        """`calls`: most at once, of its own runs and of others' together."""
+        self.places = Places(calls)
         self._runs = runs
         self._engine = engine
         self._options = replace(options, runs=runs)
@@ -200,10 +205,11 @@ class Worker:
         return await run_again(journal, around, reopens=reopens, wish=wish)
 
     def _around(self, first: RunStarted, plan: Plan | None = None) -> Surroundings:
-        return replace(surroundings_of(first, self._runs, self._options, plan), spread=self._spread)
+        around = surroundings_of(first, self._runs, self._options, plan)
+        return replace(around, spread=self._spread, places=self.places)
 
     def _around_a_call(self, first: RunStarted, plan: Plan) -> Surroundings:
-        return surroundings_of(first, self._runs, self._options, plan)
+        return replace(surroundings_of(first, self._runs, self._options, plan), places=self.places)
 
 
 class Dispatch:

@@ -7,6 +7,7 @@ that nothing is done twice for that.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -45,8 +46,64 @@ def together(errands: Sequence[Errand], most: int) -> Iterator[tuple[tuple[str, 
             yield key, calls[start : start + most]
 
 
+class Door(Protocol):
+    """What lets calls in from a queue."""
+
+    def shut(self) -> None:
+        """There are no places."""
+        ...
+
+    def open(self) -> None:
+        """There are some again."""
+        ...
+
+
+class Places(Protocol):
+    """How many calls may still begin in this process, whichever queue they come from; those that its runs make without
+    a queue count, too. Within the worker's event loop.
+    """
+
+    @property
+    def busy(self) -> float:
+        """The part of them that is taken."""
+        ...
+
+    def is_free_for(self, calls: int) -> bool:
+        """Whether so many may begin now."""
+        ...
+
+    def take(self, most: int) -> int:
+        """As many as there are, up to `most`, without waiting."""
+        ...
+
+    def ask(self, line: int = 0) -> asyncio.Future[None]:
+        """Done once one is taken for whoever asks; `line` 1 is for calls from queues."""
+        ...
+
+    def withdraw(self, asked: asyncio.Future[None]) -> None:
+        """Whoever asked wants none any more, or gives back the one it was given."""
+        ...
+
+    def give(self, places: int) -> None:
+        """These are free again."""
+        ...
+
+    async def freed(self, within_s: float) -> bool:
+        """Wait until there are some; whether there may be any."""
+        ...
+
+    def add_door(self, door: Door) -> None:
+        """Shut it while there are none."""
+        ...
+
+
 class Work(Protocol):
     """What a worker can do. The functions may be called again for the same thing, at any time."""
+
+    @property
+    def places(self) -> Places:
+        """For its calls: whoever has one performed takes one before, and gives it back."""
+        ...
 
     async def free(self, run_id: str, call: int | None) -> None:
         """Wait until a run, or a call of one, can be taken over. Nothing can while the store is away, and that is no

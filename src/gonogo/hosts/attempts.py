@@ -52,16 +52,17 @@ class Attempts:
         post: Callable[[e.AnyEvent], None],
         sure: Callable[[], Awaitable[None]],
         first: int = 0,
+        slots: Slots | None = None,
     ) -> None:
         """`sure` returns while the run is this process' to go on with, and raises JournalError else. The numbers of
-        wishes begin behind `first`.
+        wishes begin behind `first`. `slots`: what calls wait for, unless that is what the run shares.
         """
         self.state = state
         self.around = around
         self.clock = clock
         self.post = post
         self.sure = sure
-        self.slots = Slots(around.slots)
+        self.slots = slots or Slots(around.slots, around.places)
         self._waiting: dict[int, asyncio.Future[str]] = {}
         self._last = first
 

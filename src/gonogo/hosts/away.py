@@ -15,13 +15,15 @@ from msgspec.structs import replace
 
 from gonogo.core.commands import LetAttempt, StartCall
 from gonogo.core.decisions import AttemptRefused, AttemptStarted
-from gonogo.core.events import AnyEvent, AttemptAsked, CallDone, CallFailed, CallLost, CallParked
+from gonogo.core.events import AnyEvent, AttemptAsked, CallDone, CallFailed, CallLost, CallParked, GateWaits
 from gonogo.core.faults import Effect, Fault, cancellation
+from gonogo.core.lifecycle import PAUSED
 from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.errors import JournalError
 from gonogo.hosts.attempts import limits_attempts
 from gonogo.hosts.clock import RunClock
+from gonogo.hosts.slots import Places
 from gonogo.journal.pool import Leave, Pool, Ticket
 from gonogo.journal.records import Record
 from gonogo.providers.table import Table, UnknownType
@@ -89,7 +91,11 @@ class Away:
         clock: RunClock,
         post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
+        tree: Places | None = None,
     ) -> None:
+        """`tree`: the slots that the run shares with those above and beneath it."""
+        self._tree = tree
+        self._slots: dict[int, asyncio.Future[None]] = {}
         self._run_id = run_id
         self._state = state
         self._table = table
@@ -98,7 +104,8 @@ class Away:
         self._post = post
         self._fail = fail
         self._calls: dict[int, StartCall] = {}
-        self._to_offer: list[StartCall] = []
+        self._unwritten: list[StartCall] = []
+        self._seq = -1
         self._alarms: dict[int, asyncio.TimerHandle] = {}
         self._said: dict[tuple[int, int], str | None] = {}
         self._posted: dict[int, tuple[AnyEvent, int]] = {}
@@ -123,14 +130,21 @@ class Away:
         """Tell a call elsewhere what was said to its wish; False when it isn't elsewhere."""
         if command.call not in self._calls:
             return False
-        self._spread.pool.let(Leave(self._run_id, command.call, command.ticket, command.refusal))
+        leave = Leave(self._run_id, command.call, command.ticket, command.refusal)
+        if command.refusal or self._tree is None or command.call in self._slots:
+            self._let(leave)
+        else:
+            self._ask(command.call, lambda: self._let(leave))
         return True
 
-    def take_up(self, command: StartCall) -> None:
+    def _let(self, leave: Leave) -> None:
+        self._spread.pool.let(leave)
+
+    def take_up(self, command: StartCall, *, offered: bool) -> None:
         """Offer a call that an earlier host of this run had begun, and say to its wishes what that one said; those that
         it left open are this one's to answer.
         """
-        self.start(command)
+        self.start(command, offered=offered)
         for (call, ticket), refusal in self._said.items():
             if call == command.call and refusal is not None:
                 self._spread.pool.let(Leave(self._run_id, call, ticket, refusal))
@@ -154,18 +168,61 @@ class Away:
         """Calls of an earlier host of this run that the pool still knows of."""
         return self._spread.pool.open(self._run_id)
 
-    def start(self, command: StartCall) -> None:
-        """Offer a call, once the record that starts it is written (`send`)."""
+    def start(self, command: StartCall, *, offered: bool = False) -> None:
+        """Offer a call, once the record that starts it is written (`send`) and it has its slot; one that was `offered`
+        before may be under way, so it has.
+        """
         self._calls[command.call] = command
-        self._to_offer.append(command)
+        self._unwritten.append(command)
+        if self._tree is not None and not offered:
+            self._ask(command.call, lambda: self._has_slot(command))
+        elif self._tree is not None and not self._is_paused(command.call):
+            self._slots[command.call] = self._tree.seize()
 
     def send(self, seq: int) -> None:
         """Everything up to record `seq` is written: what was started by it may be performed now."""
-        if not self._to_offer:
+        self._seq = seq
+        if not self._unwritten:
             return
-        commands, self._to_offer = self._to_offer, []
+        commands, self._unwritten = self._unwritten, []
+        waiting = {call for call, slot in self._slots.items() if not slot.done()}
+        self._offer([each for each in commands if each.call not in waiting])
+
+    def _ask(self, call: int, then: Callable[[], None]) -> None:
+        """Ask for a slot of the whole tree; `then` is called once it is there, unless the call is over by that time."""
+        assert self._tree is not None
+        slot = self._slots[call] = self._tree.ask()
+
+        def there(_: object) -> None:
+            if self._slots.get(call) is slot:
+                try:
+                    then()
+                except Exception as error:  # noqa: BLE001 - whatever waits would wait for ever (law 2)
+                    self._fail(error)
+
+        if slot.done():
+            then()
+        else:
+            slot.add_done_callback(there)
+
+    def _has_slot(self, command: StartCall) -> None:
+        if command not in self._unwritten:
+            self._offer([command])
+
+    def _is_paused(self, call: int) -> bool:
+        node = self._state.calls.get(call)
+        return node is not None and node.status == PAUSED
+
+    def _has_nothing_out(self, call: int) -> bool:
+        node = self._state.calls.get(call)
+        gate = node.gate if node is not None else None
+        return gate is None or not (gate.flying or gate.wishes)
+
+    def _offer(self, commands: Sequence[StartCall]) -> None:
+        if not commands:
+            return
         run_id, steps = self._run_id, self._state.graph.steps
-        tickets = [Ticket(run_id, each, seq, steps[each.step].runs_on) for each in commands]
+        tickets = [Ticket(run_id, each, self._seq, steps[each.step].runs_on) for each in commands]
         self._spread.pool.offer(tickets)
         self._spread.dispatch(tickets)
         for each in commands:
@@ -179,8 +236,9 @@ class Away:
         if command is None:
             return False
         stopped = self._stopped(command, "none")
-        if command in self._to_offer:
-            self._to_offer.remove(command)
+        if call not in self._alarms:  # not offered yet
+            if command in self._unwritten:
+                self._unwritten.remove(command)
             self._land(call, stopped)
         else:
             self._spread.pool.withdraw(self._run_id, call, stopped)
@@ -233,6 +291,8 @@ class Away:
             alarm.cancel()
         self._alarms.clear()
         self._calls.clear()
+        for call in tuple(self._slots):
+            self._leave_slot(call)
 
     def _taken_over(self) -> JournalError:
         """Only another host of this run can have started a call that this one knows nothing of. What was left for that
@@ -248,8 +308,10 @@ class Away:
         self._posted[id(event)] = event, number
         if isinstance(event, _LAST):
             self._land(event.call, event)
-        else:
-            self._post(event)
+            return
+        if isinstance(event, GateWaits) and self._has_nothing_out(event.call):
+            self._leave_slot(event.call)
+        self._post(event)
 
     def _land(self, call: int, event: AnyEvent) -> None:
         if self._calls.pop(call, None) is None:
@@ -257,7 +319,13 @@ class Away:
         alarm = self._alarms.pop(call, None)
         if alarm is not None:
             alarm.cancel()
+        self._leave_slot(call)
         self._post(event)
+
+    def _leave_slot(self, call: int) -> None:
+        slot = self._slots.pop(call, None)
+        if slot is not None and self._tree is not None:
+            self._tree.withdraw(slot)
 
     def _look_again(self) -> None:
         """A bell may have been missed while a connection was down."""

@@ -13,14 +13,13 @@ from msgspec import Struct, field
 from gonogo.hosts.outbound import Outbound
 
 if TYPE_CHECKING:
-    import asyncio
-
     from gonogo.core.faults import Fault
     from gonogo.core.plan import Plan
     from gonogo.core.state import State
     from gonogo.expressions.sandbox import Sandbox
     from gonogo.hosts.above import Above
     from gonogo.hosts.away import Spread
+    from gonogo.hosts.slots import Places
     from gonogo.journal.records import Record
     from gonogo.journal.redact import Redactor
     from gonogo.journal.store import Runs
@@ -77,7 +76,8 @@ class Surroundings(Struct, frozen=True):
     `new_sandbox` makes a run's sandbox from the Unix time in ms at which the run started. `environment` is the real
     one, secrets included, for references and commands; `overlay` the part of it that was given for this run.
     `plan_of` loads the plan of a file a workflow step names. `patience_s` is how long a parked run waits for an
-    answer or a timer. `slots` bounds calls over a run and its children together (case CON-2).
+    answer or a timer. `slots` bounds calls over a run and its children together (case CON-2), `places` those of
+    this process, whatever runs they are of; None: nothing does.
     `outbound` is what their gates share, `above` where a run beneath another asks before it spends.
     `spread` is how calls get to other workers, where there are any.
     """
@@ -94,7 +94,8 @@ class Surroundings(Struct, frozen=True):
     sinks: tuple[Sink, ...] = ()
     log: Log = unheard
     patience_s: float = 0.0
-    slots: asyncio.Semaphore | None = None
+    slots: Places | None = None
+    places: Places | None = None
     outbound: Outbound = field(default_factory=Outbound)
     above: Above | None = None
     spread: Spread | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ STOP_S = 4.0
 BACKUP_GRACE_S = 5.0
 """How much later than a provider's own time limit the host steps in."""
 CONTAINER = "workflow"
-"""A step of this type only waits for its child: it takes no slot of the whole tree (case CON-2)."""
+"""A step of this type only waits for its child: it takes no slot of the whole tree (case CON-2), and no place here."""
 
 
 class Flight:
@@ -131,7 +131,7 @@ class Calls:
         except Exception as error:  # noqa: BLE001 - told apart there
             self._land_error(flight, error)
             return
-        alone = self._may_call is None and not self._slots.are_shared
+        alone = self._may_call is None and self._slots.tree is None
         if card.provider.inline and alone and flight.step.idempotency_key is None:
             self._run_inline(flight, card)
         else:
@@ -288,13 +288,19 @@ class Calls:
         refusal = await self._may_call(flight.command) if self._may_call is not None else None
         if refusal is not None:
             return Failed(refusal)
-        call = flight.command.call
-        async with nullcontext() if card.provider.name == CONTAINER else self._slots.of(call):
+        async with self._place(flight.command.call, card):
             if self._sure is not None and flight.command.effects == "mutates":
                 await self._sure(flight.command)
             self._set_alarm(flight, card, prepared)
             flight.called = True
             return await card.provider.run(prepared.call, context)
+
+    def _place(self, call: int, card: Card) -> AbstractAsyncContextManager[None]:
+        """What it takes up. A worker's places are for what does something outside."""
+        provider = card.provider
+        if provider.name == CONTAINER:
+            return nullcontext()
+        return self._slots.of(call, outside=not (provider.inline or provider.local_only))
 
     def _set_alarm(self, flight: Flight, card: Card, prepared: Prepared) -> None:
         limit_s = prepared.call.timeout_s

@@ -26,6 +26,7 @@ from gonogo.hosts.answers import Answers
 from gonogo.hosts.attempts import Attempts, limits_attempts
 from gonogo.hosts.base import Surroundings
 from gonogo.hosts.clock import RunClock
+from gonogo.hosts.slots import Slots
 from gonogo.hosts.sure import Overtaken
 from gonogo.hosts.vault import Vault
 from gonogo.hosts.workplace import Workplace
@@ -371,7 +372,8 @@ def _attempts(
     """
     if not limits_attempts(state):
         return None
-    return Attempts(state, around, clock, post, _let_by_the_core, first=secrets.randbits(40) << 8)
+    first, slots = secrets.randbits(40) << 8, Slots(None, around.places, lent=True)
+    return Attempts(state, around, clock, post, _let_by_the_core, first, slots)
 
 
 async def _let_by_the_core() -> None:

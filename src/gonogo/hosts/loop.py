@@ -140,8 +140,9 @@ class RunLoop:
         away.has_heard(self.journal.records)
         lost: list[int] = []
         for command in commands:
-            if command.call in known or away.takes(command):
-                away.take_up(command)
+            offered = command.call in known
+            if offered or away.takes(command):
+                away.take_up(command, offered=offered)
             else:
                 lost.append(command.call)
         return lost
@@ -410,7 +411,10 @@ def _away(loop: RunLoop, spread: Spread | None) -> Away | None:
         return None
     from gonogo.hosts.away import Away  # a run in one process does without
 
-    return Away(loop.journal.run_id, loop.state, loop.around.table, spread, loop.clock, loop.post, loop.fail)
+    around = loop.around
+    return Away(
+        loop.journal.run_id, loop.state, around.table, spread, loop.clock, loop.post, loop.fail, around.slots
+    )
 
 
 def _nothing() -> None:

@@ -71,7 +71,7 @@ class Workplace:
             outcomes,
             clock,
             self._context,
-            attempts.slots if attempts is not None else Slots(around.slots),
+            attempts.slots if attempts is not None else Slots(None),
             post=post,
             fail=fail,
             may_call=attempts.may_call if attempts is not None and around.above is not None else None,

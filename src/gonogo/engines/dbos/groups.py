@@ -11,8 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from gonogo.engines.base import NEWER_S, Engine, Errand, Work
-from gonogo.engines.dbos.doors import Door
+from gonogo.engines.base import NEWER_S, Engine, Errand, Places, Work
 from gonogo.errors import EngineError
 
 LINGER_S = 0.05
@@ -23,51 +22,6 @@ NEAR = 0.25
 """A worker with no larger part of its places taken begins with the calls of its own runs without telling others."""
 
 log = logging.getLogger("gonogo.worker")
-
-
-class Places:
-    """How many calls may still begin here. While there are none, the doors of their queues are shut."""
-
-    def __init__(self, places: int, doors: Sequence[Door]) -> None:
-        self._all = places
-        self._free = places
-        self._doors = doors
-        self._waiting: list[asyncio.Future[None]] = []
-
-    @property
-    def busy(self) -> float:
-        """The part of them that is taken."""
-        return 1.0 - self._free / self._all
-
-    def is_free_for(self, calls: int) -> bool:
-        """Whether so many may begin, and there is little else to do."""
-        return self.busy <= NEAR and calls <= self._free
-
-    def take(self, most: int) -> int:
-        """As many as there are."""
-        taken = min(most, self._free)
-        self._free -= taken
-        if not self._free:
-            for door in self._doors:
-                door.shut()
-        return taken
-
-    def give(self, places: int) -> None:
-        """These are free again."""
-        self._free += places
-        if places:
-            for door in self._doors:
-                door.open()
-            waiting, self._waiting = self._waiting, []
-            for each in waiting:
-                each.cancel()
-
-    async def freed(self, within_s: float) -> bool:
-        """Wait for some; whether there may be any."""
-        waits = asyncio.get_running_loop().create_future()
-        self._waiting.append(waits)
-        await asyncio.wait([waits], timeout=within_s)
-        return waits.cancelled()
 
 
 class Groups:
@@ -95,7 +49,8 @@ class Groups:
 
     def begin(self, run_id: str, calls: Sequence[int], label: str) -> bool:
         """Perform a few calls of a run that is here, as long as there is little else to do; whether that is so."""
-        if self._singly(label) or len(calls) > SHARE_MIN or not self._places.is_free_for(len(calls)):
+        is_near = self._places.busy <= NEAR and self._places.is_free_for(len(calls))
+        if self._singly(label) or len(calls) > SHARE_MIN or not is_near:
             return False
         self._places.take(len(calls))
         own = asyncio.get_running_loop().create_task(self._performed_here(run_id, calls, label))

@@ -15,11 +15,11 @@ from typing import Any
 from dbos import DBOS, DBOSClient
 from dbos._serialization import DBOSPortableJSON
 
-from gonogo.engines.base import Limits, Stopping, Work, new_worker_id
+from gonogo.engines.base import Limits, Places, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import bounds, names
 from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.engine import DbosEngine
-from gonogo.engines.dbos.groups import Groups, Places
+from gonogo.engines.dbos.groups import Groups
 from gonogo.engines.dbos.takeover import Lease, Told, Watch, end_at_once, hand_back
 from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import named, sqlalchemy_url
@@ -82,7 +82,9 @@ class DbosWorker:
         queues = [names.CALLS, *(names.queue_of(label) for label in limits.labels)]
         doors = {queue: Door() for queue in (names.SEGMENTS, *queues)}
         watch = Watch(self._lease, _Told(work, loop), self._is_alive)
-        places = Places(limits.calls, [doors[queue] for queue in queues])
+        places = work.places
+        for queue in queues:
+            places.add_door(doors[queue])
         handing_back = DbosEngine(self.address, together=self._bounds.together)
         groups = self._groups = Groups(
             work, handing_back, places, lambda: self._lease.others + 1, singly=self._bounds.counts

@@ -15,7 +15,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
-from gonogo.engines.base import NEWER_S, Limits, Stopping, Work
+from gonogo.engines.base import NEWER_S, Limits, Places, Stopping, Work
 from gonogo.engines.temporal.engine import TemporalEngine, queue_of, queue_of_segments
 from gonogo.engines.temporal.flows import ASIDE, CALL, LOSSES_MAX, SEGMENT, CallsFlow, SegmentFlow
 
@@ -26,6 +26,10 @@ _BEAT = timedelta(seconds=BEAT_S)
 """Signs of life go out at once. By itself the SDK keeps them back for four fifths of the time that they may be late."""
 STICKY = timedelta(seconds=1)
 """How long a workflow waits for the worker that has it in memory, before any other may take it."""
+AGAIN = timedelta(seconds=1)
+"""So soon work is given to a worker again that one couldn't do: it had no place."""
+WAITS_S = 5.0
+"""So long a call waits here for a place."""
 
 log = logging.getLogger("gonogo.worker")
 
@@ -99,7 +103,9 @@ def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
 
     @activity.defn(name=CALL)
     async def call(run_id: str, number: int) -> None:
-        await _performed(work, run_id, number, lambda again: _called(work, run_id, number, again))
+        await _performed(
+            work, run_id, number, lambda again: _called(work, run_id, number, again), work.places
+        )
 
     @activity.defn(name=ASIDE)
     async def aside(run_id: str, number: int | None, times: int) -> None:
@@ -109,7 +115,12 @@ def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
 
 
 async def _called(work: Work, run_id: str, number: int, again: bool) -> None:
-    if not await work.call(run_id, number, takes_over=again):
+    """In a place that was taken before."""
+    try:
+        is_over = await work.call(run_id, number, takes_over=again)
+    finally:
+        work.places.give(1)
+    if not is_over:
         raise ApplicationError(
             f"call {number} of run {run_id} is for a newer worker",
             type=NEWER,
@@ -118,11 +129,15 @@ async def _called(work: Work, run_id: str, number: int, again: bool) -> None:
 
 
 async def _performed(
-    work: Work, run_id: str, number: int | None, begun: Callable[[bool], Coroutine[Any, Any, Any]]
+    work: Work,
+    run_id: str,
+    number: int | None,
+    begun: Callable[[bool], Coroutine[Any, Any, Any]],
+    places: Places | None = None,
 ) -> Any:
     """What comes of it. How many workers it lost is told with each sign of life, so the next one knows. Whoever takes
     over waits until it is free: that the store is away, or that Temporal alone lost sight of who has it, is no fault of
-    the work, and loses it no worker.
+    the work, and loses it no worker. It takes one of the `places` first.
     """
     info = activity.info()
     lost = _number(info.heartbeat_details)
@@ -130,12 +145,40 @@ async def _performed(
         await _beating(work.free(run_id, number), lost, first_s=BEAT_S)
     if lost >= LOSSES_MAX:
         return await work.aside(run_id, number, lost)
+    if places is not None:
+        await _taken(places, lost)
     try:
         return await _beating(begun(info.attempt > 1), lost + 1)
     except ApplicationError as problem:
         if problem.type == NEWER:
             activity.heartbeat(lost)  # this worker isn't lost
         raise
+
+
+async def _taken(places: Places, lost: int) -> None:
+    """Take a place. Temporal counts what a worker has of each task queue; its calls of all of them, and those of its
+    runs, share as many. While there is none for long, another worker may have one.
+    """
+    asked = places.ask(1)
+    try:
+        if not asked.done():
+            await _beating(_over(asked), lost)
+        if not asked.done():
+            raise _for_others()
+    except BaseException:
+        places.withdraw(asked)
+        raise
+
+
+async def _over(asked: asyncio.Future[None]) -> None:
+    await asyncio.wait([asked], timeout=WAITS_S)
+
+
+def _for_others() -> ApplicationError:
+    """This worker has no place; another may."""
+    return ApplicationError(
+        "another worker may", category=ApplicationErrorCategory.BENIGN, next_retry_delay=AGAIN
+    )
 
 
 def _number(details: Sequence[Any]) -> int:
