@@ -511,8 +511,18 @@ def test_a_command_doesnt_inherit_what_opens_other_runs(monkeypatch: pytest.Monk
     """The key of what they sealed, and the store with its password."""
     monkeypatch.setenv("GONOGO_SEAL_KEY", KEY)
     monkeypatch.setenv("GONOGO_STORE", "postgresql://gonogo:pw@db.example/runs")
-    counts = "steps: {a: {type: command, exec: 'env | grep -cE \"GONOGO_(SEAL_KEY|STORE)\"; true'}}"
+    monkeypatch.setenv("PGPASSWORD", "pw")
+    counts = (
+        "steps: {a: {type: command, exec: 'env | grep -cE \"GONOGO_(SEAL_KEY|STORE)|PGPASSWORD\"; true'}}"
+    )
     assert run(HEAD + counts).output("a") == 0
+
+
+def test_a_command_inherits_a_password_of_postgres_that_is_no_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps may have one of their own."""
+    monkeypatch.delenv("GONOGO_STORE", raising=False)
+    monkeypatch.setenv("PGPASSWORD", "pw-of-another")
+    assert run(HEAD + "steps: {a: {type: command, exec: 'env | grep -c ^PGPASSWORD='}}").output("a") == 1
 
 
 def test_a_secret_that_was_used_often_doesnt_keep_others_from_being_masked(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 __all__ = [
     "HANDLE",
     "HANDLE_BEGINNING",
     "NOT_INHERITED",
+    "OPENS_STORE",
     "SEAL_KEY",
     "SECRET_ENDINGS",
     "SECRET_HEADERS",
     "STORE",
+    "is_inherited",
     "is_secret_name",
     "may_have_form",
     "with_form",
@@ -31,6 +33,8 @@ SEAL_KEY = "GONOGO_SEAL_KEY"
 """The key that secret outputs are encrypted with there."""
 NOT_INHERITED = frozenset({STORE, SEAL_KEY})
 """What a command gets only if its step's `env` says so: it opens other runs."""
+OPENS_STORE = "PGPASSWORD"
+"""The same, where the store is named by its variable."""
 
 HANDLE_BEGINNING = "[secret "
 HANDLE = r"\[secret ([\w.-]{1,160}) ([0-9a-f]{32})\]"
@@ -50,6 +54,11 @@ _TELLTALES = (
 
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
 """Headers of a request that let somebody in, in small letters."""
+
+
+def is_inherited(name: str, environment: Collection[str]) -> bool:
+    """Whether a command gets a variable of this environment by itself."""
+    return name not in NOT_INHERITED and not (name == OPENS_STORE and STORE in environment)
 
 
 def is_secret_name(name: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from gonogo.core.secrecy import NOT_INHERITED
+from gonogo.core.secrecy import is_inherited
 from gonogo.provider import Call, Context, Done, Failed, Issue, Outcome, Provider
 from gonogo.providers import _issues, _output, _process
 from gonogo.providers._arguments import too_large
@@ -51,7 +51,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 async def run(call: Call, context: Context) -> Outcome:
     """Done with what it printed; Failed when it can't start, runs out of time, or ends with another code than 0."""
-    own = {name: text for name, text in os.environ.items() if name not in NOT_INHERITED}
+    own = {name: text for name, text in os.environ.items() if is_inherited(name, os.environ)}
     environment = {**own, "GONOGO_IDEMPOTENCY_KEY": call.key, **call.env}
     problem = too_large(call.config.exec, call.env, environment)
     if problem is not None:
