@@ -1,6 +1,7 @@
 """Kills at random moments of workers that carry random workflows, with a server outside that counts what was done.
 
-Twenty runs are under way at a time, on three workers; whoever dies is replaced. At the end of each run must hold: no
+Twenty runs are under way at a time, on three workers; whoever dies is replaced. With `--freezes` every other one stands
+still for some seconds instead, and wakes up when others have its work. At the end of each run must hold: no
 mutating call was made twice, no step that had ended was run again, and once the doubts are answered with the truth the
 run comes to what an undisturbed one comes to on one machine. The normal tests do a few. As many as one likes:
 
@@ -40,6 +41,8 @@ from gonogo.journal.view import Waiting
 WORKERS = 3
 RUNS = 20
 PAUSE_S = (0.05, 1.5)
+FROZEN_S = (3.0, 9.0)
+"""Some wake up before anybody has missed them."""
 LOOK_S = 0.05
 RUN_ENDS_WITHIN_S = 300.0
 FAR_SIDE_S = 1.0
@@ -209,8 +212,12 @@ class Carried:
 class Killer:
     """Ends workers, one after the other: at a stage of some call most often, else at any time."""
 
-    def __init__(self, here: World, counts: Counting, chance: random.Random, kills: int) -> None:
+    def __init__(
+        self, here: World, counts: Counting, chance: random.Random, kills: int, *, freezes: bool = False
+    ) -> None:
         self.kills = 0
+        self._freezes = freezes
+        self._frozen: tuple[subprocess.Popen[str], float] | None = None
         self.ended: list[subprocess.Popen[str]] = []
         self._most = kills
         self._thread = threading.Thread(target=self._run)
@@ -229,6 +236,7 @@ class Killer:
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self._thread.join()
+        self._thaw()
         self._counts.at_stage = lambda stage, path: None
 
     @property
@@ -238,7 +246,14 @@ class Killer:
 
     def _run(self) -> None:
         while not (self.is_done or self._stopped.wait(LOOK_S)):
+            if self._frozen is not None and time.monotonic() > self._frozen[1]:
+                self._thaw()
             self._strike()
+
+    def _thaw(self) -> None:
+        if self._frozen is not None:
+            self._frozen[0].send_signal(signal.SIGCONT)
+            self._frozen = None
 
     def _strike(self) -> None:
         """Kill one when it is time, and start another."""
@@ -248,10 +263,14 @@ class Killer:
         if sum(self._is_up(each) for each in self._here.workers) < WORKERS:
             return
         victim = self._chance.choice(self._living())
-        victim.kill()
-        victim.wait()
+        if self._freezes and self._frozen is None and self._chance.random() < 0.5:
+            victim.send_signal(signal.SIGSTOP)
+            self._frozen = victim, time.monotonic() + self._chance.uniform(*FROZEN_S)
+        else:
+            victim.kill()
+            victim.wait()
+            self._here.starting("--label", "far")
         self.kills += 1
-        self._here.starting("--label", "far")
         self._aim()
 
     def _replace_ended(self) -> None:
@@ -276,21 +295,30 @@ class Killer:
         self._counts.at_stage = at_stage
 
     def _living(self) -> list[subprocess.Popen[str]]:
-        return [each for each in self._here.workers if each.poll() is None]
+        frozen = self._frozen[0] if self._frozen is not None else None
+        return [each for each in self._here.workers if each.poll() is None and each is not frozen]
 
     def _is_up(self, process: subprocess.Popen[str]) -> bool:
         return process.poll() is None and self._here.began(process) > 0
 
 
 def campaign(
-    here: World, folder: Path, *, kills: int, seed: int, say: Callable[[str], None], runs: int = RUNS
+    here: World,
+    folder: Path,
+    *,
+    kills: int,
+    seed: int,
+    say: Callable[[str], None],
+    runs: int = RUNS,
+    freezes: bool = False,
 ) -> tuple[int, int, list[str]]:
     """Kill until there were so many; how many kills and runs there were, and what went wrong."""
     wrong: list[str] = []
     begun = 0
     for _ in range(WORKERS):
         here.worker("--label", "far")
-    with counting() as (counts, base), Killer(here, counts, random.Random(f"kills {seed}"), kills) as killer:
+    chance = random.Random(f"kills {seed}")
+    with counting() as (counts, base), Killer(here, counts, chance, kills, freezes=freezes) as killer:
         under_way: list[Carried] = []
         while under_way or not killer.is_done:
             while not killer.is_done and len(under_way) < runs:
@@ -317,6 +345,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=("dbos", "temporal"), default="dbos")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--freezes", action="store_true")
     asked = parser.parse_args()
 
     def say(line: str) -> None:
@@ -328,7 +357,9 @@ def main() -> int:
         address = stack.enter_context(temporal_server()) if asked.engine == "temporal" else ""
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         here = stack.enter_context(world(server, folder, address))
-        kills, runs, wrong = campaign(here, folder, kills=asked.kills, seed=asked.seed, say=say)
+        kills, runs, wrong = campaign(
+            here, folder, kills=asked.kills, seed=asked.seed, say=say, freezes=asked.freezes
+        )
         if wrong:
             say("\n".join(here.said[-200:]))
     say(f"{kills} kills, {runs} runs, {len(wrong)} things went wrong")
