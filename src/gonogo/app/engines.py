@@ -211,11 +211,6 @@ def serve(
     """
     from gonogo.hosts.warden import watched
 
-    if carrier.name == "temporal" and limits.calls_everywhere:
-        raise UsageError(
-            "Temporal knows no bound of calls over all workers",
-            advice="leave --calls-everywhere out: --calls bounds each worker, --rate each queue",
-        )
     with watched():  # commands of a worker that is killed end with it, before another performs them again
         asyncio.run(_serve(carrier, options, limits, ready, fenced))
 
