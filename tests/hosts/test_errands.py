@@ -272,6 +272,33 @@ def test_a_run_without_a_budget_asks_nobody() -> None:
     spending(story)
 
 
+def test_who_lost_a_call_asks_for_no_leave_that_never_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its place would be taken until the call's deadline."""
+
+    async def story(made: Fleet) -> None:
+        pool = made.runs.pool
+        leave = pool.leave
+
+        def robbed(
+            run_id: str, call: int, event: Any, last: bool = True, *, before: int | None = None
+        ) -> bool:
+            if isinstance(event, AttemptAsked) and before == 0:
+                pool.claim(run_id, call, "other")
+            return leave(run_id, call, event, last, before=before)
+
+        monkeypatch.setattr(pool, "leave", robbed)
+        run_id = made.submitted(SPENDING.replace("type: spend", "type: spend, runs_on: nobody"))
+        made.submit(run_id)
+        async with asyncio.timeout(20):
+            while len(pool.open(run_id)) < 6:  # noqa: ASYNC110 - nobody tells of an offer
+                await asyncio.sleep(0)
+            ended: list[int] = []
+            await made.workers["b"].calls(run_id, sorted(pool.open(run_id)), ended.append)
+        assert sum(ended) == 6
+
+    spending(story)
+
+
 def test_what_waits_for_leave_hears_from_the_runs_next_host() -> None:
     """The one before ended between its record and its word; what was spent stays spent, once."""
 
