@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from gonogo.core import approvals
 from gonogo.core.decisions import NotTaken
 from gonogo.core.events import AnswerGiven
 from gonogo.core.state import State
-from gonogo.errors import UsageError
+from gonogo.errors import JournalError, UsageError
 from gonogo.hosts.requests import requests_in
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Runs
@@ -18,39 +19,63 @@ HEARD_S = 5.0
 LOOK_S = 0.1
 SHOWN = "'gonogo show {run}' shows what became of it"
 
+Refusals = dict[str, UsageError]
+"""Why answers weren't taken, by the ids of their requests."""
 
-async def heard(runs: Runs, run_id: str, request_id: str) -> None:
-    """Wait until an answer is in the journal, for a while, and look whether it was taken.
 
-    Raises UsageError when it wasn't; one that comes too late for the whole run is withdrawn.
+async def heard(runs: Runs, run_id: str, requests: set[str], refused: Refusals) -> bool:
+    """Wait until answers are in the journal, for a while, and look whether they were taken (`refused` has those that
+    weren't). One that comes too late for the whole run is withdrawn. False when some aren't there yet.
+
+    Raises JournalError.
     """
     inbox = runs.inbox(run_id)
     for _ in range(round(HEARD_S / LOOK_S)):
-        waits = any(one.request == request_id for one in inbox.take())
-        records = list(runs.records(run_id))
-        if not waits or request_id in requests_in(records):  # the journal has it before the inbox forgets it
-            _refuse_untaken(runs, run_id, request_id)
-            return
+        left = requests & {one.request for one in inbox.take()}
+        records = list(runs.records(run_id)) if left else []
+        left -= requests_in(records)  # the journal has them before the inbox forgets them
+        if not left:
+            refused.update(_untaken(runs, run_id, requests))
+            return True
         state = state_of(records)
         if state.finished is not None and not state.finished.parked:
-            inbox.done(request_id)
-            raise UsageError(
-                f"run {run_id} ended before the answer came: {state.finished.verdict}",
-                advice=SHOWN.format(run=run_id),
-            )
-        await asyncio.sleep(LOOK_S)
-
-
-def _refuse_untaken(runs: Runs, run_id: str, request_id: str) -> None:
-    for record in runs.records(run_id):
-        event = record.event
-        if not isinstance(event, AnswerGiven) or event.request != request_id:
+            for request_id in left:
+                inbox.done(request_id)
+                refused[request_id] = UsageError(
+                    f"run {run_id} ended before the answer came: {state.finished.verdict}",
+                    advice=SHOWN.format(run=run_id),
+                )
+            requests = requests - left
             continue
-        for decision in record.decisions:
-            if isinstance(decision, NotTaken):
-                state = state_of(runs.records(run_id))
-                message = told_of(state, decision.step, decision.scope, decision.reason)
-                raise UsageError(message, advice=_advice(state, decision))
+        await asyncio.sleep(LOOK_S)
+    return False
+
+
+async def heard_within(runs: Runs, asked: Mapping[str, set[str]], refused: Refusals) -> JournalError | None:
+    """As `heard`, of several runs; what kept from looking. None and all in the journal, or left for whoever looks."""
+    for run_id, requests in asked.items():
+        try:
+            await heard(runs, run_id, requests, refused)
+        except JournalError as problem:
+            return problem
+    return None
+
+
+def _untaken(runs: Runs, run_id: str, requests: set[str]) -> Refusals:
+    found = {
+        record.event.request: decision
+        for record in runs.records(run_id)
+        if isinstance(record.event, AnswerGiven) and record.event.request in requests
+        for decision in record.decisions
+        if isinstance(decision, NotTaken)
+    }
+    state = state_of(runs.records(run_id)) if found else None
+    return {request: _refusal(state, decision) for request, decision in found.items() if state is not None}
+
+
+def _refusal(state: State, decision: NotTaken) -> UsageError:
+    message = told_of(state, decision.step, decision.scope, decision.reason)
+    return UsageError(message, advice=_advice(state, decision))
 
 
 def told_of(state: State, step: str, scope: str, reason: str) -> str:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from gonogo.app import again, loading, requests, running
 from gonogo.app.options import RUNS_DIR, Options, Start, Summary
 from gonogo.app.parts import built_in_table
@@ -222,6 +224,8 @@ def answer(
     text: str,
     *,
     by: str = "",
+    every: bool = False,
+    output: Any = UNSET,
     runs: str | Path | Runs = RUNS_DIR,
     ask: Asker = nobody,
     sinks: tuple[Sink, ...] = (),
@@ -230,19 +234,31 @@ def answer(
     """Answer a step that waits for a person, and go on with the run.
 
     `place` is one of `RunResult.waiting`: a step, or step@scope for an item of a list; child.step for a workflow
-    within. For a call in doubt `text` says what became of it: done, again or failed. None: another process runs it,
-    and takes the answer up.
+    within; of a bare name, or one with * in it, the one place that waits, or all of them alike (`every`). For a call in
+    doubt `text` says what became of it: done (with its `output`, if that is known), again, failed, or unknown if nobody
+    will ever know. None: another process runs it, or an engine's workers do, and takes the answer up.
 
     `by`: the name of who answers, which counts where the step has approvers or a quorum. An approval takes yes or no.
 
     Raises:
-        UsageError: the step waits for nothing, or didn't take the answer: somebody was first, it is too late, its
-        giver isn't among the approvers or has answered already.
+        UsageError: the step waits for nothing or at several places, or didn't take the answer: somebody was first, it
+        is too late, its giver isn't among the approvers or has answered already.
         JournalError, SandboxError, Bug: as `resume`.
     """
-    step, _, scope = place.partition("@")
-    options = _options(runs, ask, sinks, step_types)
-    return requests.answer_run(run_id, step, text, scope=scope, by=by, options=options)
+    return running.blocking(
+        lambda: answer_async(
+            run_id,
+            place,
+            text,
+            by=by,
+            every=every,
+            output=output,
+            runs=runs,
+            ask=ask,
+            sinks=sinks,
+            step_types=step_types,
+        )
+    )
 
 
 async def answer_async(
@@ -251,6 +267,8 @@ async def answer_async(
     text: str,
     *,
     by: str = "",
+    every: bool = False,
+    output: Any = UNSET,
     runs: str | Path | Runs = RUNS_DIR,
     ask: Asker = nobody,
     sinks: tuple[Sink, ...] = (),
@@ -259,7 +277,9 @@ async def answer_async(
     """As `answer`, in an event loop that is running."""
     step, _, scope = place.partition("@")
     options = _options(runs, ask, sinks, step_types)
-    return await requests.answer_run_async(run_id, step, text, scope=scope, by=by, options=options)
+    given = requests.Answer(text, by, output)
+    asked = await requests.give_async(run_id, step, given, scope=scope, every=every, options=options)
+    return asked.result
 
 
 def cancel(

@@ -192,12 +192,20 @@ def moment(at: float | None) -> str:
 
 
 def next_move(view: RunView) -> str:
-    """The command that goes on from a HOLD; empty otherwise."""
+    """The command that goes on from a HOLD; empty otherwise. Of calls in doubt of one step it settles all."""
     if verdict_word(view) != "HOLD" or not view.waiting:
         return ""
     first = view.waiting[0]
-    answer = "done|again|failed|unknown" if first.in_doubt else _answers(first)
-    return f"gonogo answer {first.run_id or view.run_id} {shlex.quote(place(first))} {shlex.quote(answer)}"
+    beginning = f"gonogo answer {first.run_id or view.run_id}"
+    if not first.in_doubt:
+        return f"{beginning} {shlex.quote(place(first))} {shlex.quote(_answers(first))}"
+    same = [
+        one
+        for one in view.waiting
+        if (one.in_doubt, one.step, one.run_id) == (True, first.step, first.run_id)
+    ]
+    where, how = (first.step, " --all") if len(same) > 1 else (place(first), "")
+    return f"{beginning} {shlex.quote(where)} {shlex.quote('|'.join(WORDS))}{how}"
 
 
 def _answers(waiting: Waiting) -> str:

@@ -65,7 +65,9 @@ class Outside:
             return AnswerGiven(step=node.step, scope=node.scope, text=word, by=by)
         if node.status == life.HOLDING:
             return AnswerGiven(step=node.step, scope=node.scope, text=rng.choice(("yes", "no", "")), by="ann")
-        word = rng.choice(("again", "done", "failed", "unknown", "Done ", "perhaps"))
+        word = rng.choice(("again", "done", "failed", "Done ", "perhaps"))
+        if word == "failed" and self.answers % 2:
+            word = "unknown"
         if word == "again":
             self.allowed[intent(state.run_id, node.scope, node.step, node.execution)] += 1
         return AnswerGiven(step=node.step, scope=node.scope, text=word, by="ann")
