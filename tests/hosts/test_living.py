@@ -10,7 +10,9 @@ import pytest
 from tests.hosts.fleet import Fleet
 from tests.hosts.test_worker import Touch, outcome, with_fleet
 
-from gonogo.app import living
+from gonogo.app import living, worker
+from gonogo.errors import RunLocked
+from gonogo.journal.memory import MemoryJournal
 
 OWN = "steps:\n  one: {type: touch, what: x, waits: true}\n"
 FAR = "steps:\n  one: {type: touch, what: x, waits: true, runs_on: far}\n"
@@ -105,3 +107,29 @@ def test_calls_that_a_living_worker_cannot_hand_over_are_handed_over_for_it() ->
         assert [each[2] for each in made.calls] == ["b"]
 
     with_fleet(story, "a", "b")
+
+
+@pytest.mark.parametrize(("alone", "waits"), [(True, worker.HELD_S), (False, None)])
+def test_a_run_that_another_process_has_is_looked_at_again_where_nobody_else_would_be_given_it(
+    alone: bool, waits: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has it may be somebody whom the engine lost sight of: if that one dies, the run is nobody's."""
+    monkeypatch.setattr(worker, "TAKEN_S", 0.0)
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  ask: {type: human-input, prompt: ok}\n")
+        await made.end(run_id)
+        journal = await had(made, run_id)
+        assert await made.workers["a"].segment(run_id, alone=alone) == waits
+        journal.close()
+
+    with_fleet(story, "a")
+
+
+async def had(made: Fleet, run_id: str) -> MemoryJournal:
+    """The run's journal, in the hands of somebody else, as soon as its worker has left it."""
+    while True:
+        try:
+            return made.runs.reopen(run_id)
+        except RunLocked:
+            await asyncio.sleep(0)
