@@ -199,6 +199,8 @@ def next_move(view: RunView) -> str:
     beginning = f"gonogo answer {first.run_id or view.run_id}"
     if not first.in_doubt:
         return f"{beginning} {shlex.quote(place(first))} {shlex.quote(_answers(first))}"
+    from gonogo.core.holds import WORDS
+
     same = [
         one
         for one in view.waiting
