@@ -35,7 +35,7 @@ def most_at_once(here: World) -> int:
 def bound(here: World, *columns: str) -> tuple[object, ...]:
     """What DBOS keeps of the queue of calls."""
     query = sql.SQL("select {} from {} where name = %s").format(
-        sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(names.SCHEMA, "queues")
+        sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(names.schema_of("public"), "queues")
     )
     with psycopg.connect(here.store) as connection:
         row = connection.execute(query, [names.CALLS]).fetchone()

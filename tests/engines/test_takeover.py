@@ -50,6 +50,7 @@ def test_a_worker_that_still_starts_isnt_taken_for_frozen(url: str, monkeypatch:
     """Setting up may take longer than a worker may stand still; until it enlists nobody waits for its sign."""
     monkeypatch.setattr(takeover, "FROZEN_S", OLD_AT_ONCE_S)
     starting, other = lease(url, "a"), lease(url, "b")
+    other.renew()
     assert other.look() == []
     starting.enlist()
     assert other.look() == ["a"]
@@ -76,6 +77,9 @@ def test_who_couldnt_renew_for_a_while_takes_nobody_for_frozen_before_they_could
     other.renew()
     assert other.look() == []
     other._steady_s -= takeover.FROZEN_S
+    other._renewed_s -= takeover.FROZEN_S
+    assert other.look() == []
+    other._renewed_s += takeover.FROZEN_S
     assert other.look() == ["a"]
     living.connection.close()
     other.release()
@@ -95,6 +99,8 @@ def test_a_frozen_worker_whose_sessions_cant_be_ended_keeps_its_work_and_is_told
     )
     try:
         other = lease(url.replace(f"postgres:{postgres.password}", "gonogo_other:gonogo_other"), "b")
+        other.renew()
+        other._steady_s -= takeover.FROZEN_S
         assert [other.look(), other.look()] == [[], []]
         assert len([each for each in caplog.messages if "grant pg_signal_backend" in each]) == 1
         assert not frozen.is_lost

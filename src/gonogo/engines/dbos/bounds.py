@@ -21,15 +21,14 @@ POLL_S = 5.0
 POLL_BOUNDED_S = 0.05
 """The same where it is bounded: when there is room again, nobody is told."""
 
-_QUEUES = f"{names.SCHEMA}.queues"
-_THERE = f"select to_regclass('{_QUEUES}') is not null"
+_THERE = "select to_regclass('{queues}') is not null"
 _LOOK = f"""
-    select name, concurrency, rate_limit_max, rate_limit_period_sec from {_QUEUES}
+    select name, concurrency, rate_limit_max, rate_limit_period_sec from {{queues}}
     where name = '{names.CALLS}' or name like '{names.CALLS}-%'
 """  # noqa: S608 - nothing but constants is put in
 _AGREE = f"""
     with before as (
-        select * from {_QUEUES} where name = any(%(queues)s) for update
+        select * from {{queues}} where name = any(%(queues)s) for update
     ), meant as (
         select name,
             case when %(calls)s::int is null then concurrency else nullif(%(calls)s::int, 0) end as calls,
@@ -38,7 +37,7 @@ _AGREE = f"""
                 else %(seconds)s::float end as seconds
         from before
     )
-    update {_QUEUES} as queue
+    update {{queues}} as queue
     set concurrency = meant.calls, worker_concurrency = least(%(own)s::int, meant.calls),
         rate_limit_max = meant.most, rate_limit_period_sec = meant.seconds,
         polling_interval_sec = case when meant.calls is null and meant.most is null then {POLL_S}
@@ -69,8 +68,12 @@ class Bound(Struct, frozen=True):
 class Bounds:
     """As one worker knows them, on its session. Asked from any thread; `agree` and `look` from one at a time."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
+        """`schema`: where DBOS' tables are."""
         self._connection = connection
+        self._there, self._look, self._agree = (
+            query.format(queues=f"{schema}.queues") for query in (_THERE, _LOOK, _AGREE)
+        )
         self._known: dict[str, Bound] = {}
 
     def counts(self, label: str) -> bool:
@@ -94,7 +97,7 @@ class Bounds:
             "queues": list(queues), "own": limits.calls, "calls": limits.calls_everywhere,
             "most": most, "seconds": seconds if most else None,
         }  # fmt: skip
-        for queue, *numbers in self._connection.execute(_AGREE, given).fetchall():
+        for queue, *numbers in self._connection.execute(self._agree, given).fetchall():
             now, before = _bound(*numbers[:3]), _bound(*numbers[3:])
             self._known[queue] = now
             if now != before:
@@ -109,9 +112,9 @@ class Bounds:
 
     def look(self, changed: Callable[[str], object] = lambda queue: None) -> None:
         """See what others have set meanwhile; `changed` hears of which queues. Raises psycopg.Error."""
-        if not self._known and not self._connection.execute(_THERE).fetchall()[0][0]:
+        if not self._known and not self._connection.execute(self._there).fetchall()[0][0]:
             return
-        for queue, *numbers in self._connection.execute(_LOOK).fetchall():
+        for queue, *numbers in self._connection.execute(self._look).fetchall():
             now, before = _bound(*numbers), self._known.get(queue)
             self._known[queue] = now
             if before is not None and now != before:

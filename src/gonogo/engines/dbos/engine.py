@@ -13,12 +13,13 @@ from sqlalchemy.exc import DBAPIError
 
 from gonogo.engines.base import Errand, together
 from gonogo.engines.dbos import names
+from gonogo.engines.dbos.connections import pool_of
 from gonogo.engines.dbos.telling import told
-from gonogo.engines.urls import sqlalchemy_url
 from gonogo.errors import EngineError
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import channel_of
 
+CONNECTIONS = 4
 GROUP_MAX = 50
 """Calls in one workflow."""
 Begin = Callable[[str, Sequence[int], str], bool]
@@ -42,13 +43,12 @@ class DbosEngine:
         self._address = address
         self._begin = begin
         with self._told("reached"):
-            self._pool = sa.create_engine(
-                sqlalchemy_url(address), pool_size=4, max_overflow=0, pool_pre_ping=False
-            )
-            self._pool.connect().close()  # before the library does, which prints what is wrong
+            self._pool = pool_of(address, CONNECTIONS)
+            with self._pool.connect() as connection:  # before the library does, which prints what is wrong
+                self._schema = names.schema_of(connection.execute(sa.text(names.STORE)).scalar_one())
             self._client = DBOSClient(
                 system_database_engine=self._pool,
-                dbos_system_schema=names.SCHEMA,
+                dbos_system_schema=self._schema,
                 serializer=DBOSPortableJSON,
                 retry_connection_errors=False,
             )
@@ -56,7 +56,7 @@ class DbosEngine:
     def check_prepared(self) -> None:
         """Raises EngineError when no worker has ever been started there."""
         with self._told("asked"), self._pool.connect() as connection:
-            found = connection.execute(sa.text(f"select to_regclass('{names.SCHEMA}.queues')")).scalar()
+            found = connection.execute(sa.text(f"select to_regclass('{self._schema}.queues')")).scalar()
         if found is None:
             raise EngineError(
                 f"no worker has ever been started on {self._address}, so there are no queues",

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import secrets
 
 from gonogo.engines.base import WIRE
 
 VERSION = f"gonogo-{WIRE}"
 """DBOS' application version. Pinned: its default is a hash of source code, and any edit would strand parked runs."""
-SCHEMA = "gonogo_dbos"
+_SCHEMA = "gonogo_dbos"
+_PLAIN = re.compile(r"[a-z0-9_]{1,40}")
 SEGMENT = "gonogo.segment"
 CALLS_OF = "gonogo.calls"
 SEGMENTS = "gonogo-segments"
 CALLS = "gonogo-calls"
 _SEGMENT_ID = "segment-"
 _GROUP_ID = "calls-"
+
+
+STORE = """
+    select coalesce((
+        select nspname::text from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+        where pg_class.oid = to_regclass('gonogo_runs')
+    ), current_schema()::text, 'public')
+"""
+"""Asks which schema has a store's tables, or will have them."""
+
+
+def schema_of(store: str) -> str:
+    """DBOS' schema for the store in this schema: stores in one database have no queue in common."""
+    if store == "public":
+        return _SCHEMA
+    plain = store if _PLAIN.fullmatch(store) else hashlib.sha256(store.encode()).hexdigest()[:32]
+    return f"{_SCHEMA}_{plain}"
 
 
 def queue_of(label: str) -> str:

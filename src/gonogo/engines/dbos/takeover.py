@@ -26,6 +26,7 @@ from dbos import DBOSClient, WorkflowStatus
 
 from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.engines.dbos import names
+from gonogo.engines.dbos.connections import KEEPALIVE
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import channel_of
 
@@ -34,6 +35,8 @@ FROZEN_S = 3.5
 """A row this old belongs to a worker that stands still, or whose machine is gone without a word."""
 SILENCE_S = 35.0
 """Longest for an answer: a worker that is cut off without a word ends, too."""
+LATE_S = 1.75
+"""Who renews its own row later can't tell whether others stand still: what was in its way may have been in theirs."""
 EXIT_FENCED = 75
 """Exit code of a worker that lost its session (EX_TEMPFAIL): its supervisor starts another one."""
 LOCK_S = 2.0
@@ -41,13 +44,6 @@ LOCK_S = 2.0
 STATEMENT_S = 10.0
 RUNS_SHOWN = 5
 _KEY_OF = "gonogo worker "
-KEEPALIVE = {
-    "keepalives_idle": 2,
-    "keepalives_interval": 1,
-    "keepalives_count": 2,
-    "tcp_user_timeout": 20_000,
-    "connect_timeout": 5,
-}
 
 _TABLES = """
 create table if not exists gonogo_workers
@@ -143,7 +139,7 @@ class Lease:
         """Say that this worker lives, if it does. Raises psycopg.Error; see `is_lost`."""
         self._connection.execute(_RENEW, {"me": self.worker, "alive": alive})
         now_s = time.monotonic()
-        if now_s - self._renewed_s > FROZEN_S / 2:
+        if now_s - self._renewed_s > LATE_S:
             self._steady_s = now_s
         self._renewed_s = now_s
 
@@ -154,11 +150,11 @@ class Lease:
         """
         rows = self._connection.execute(_LOOK, {"me": self.worker, "old": FROZEN_S}).fetchall()
         self.others = len(rows)
-        may_judge = time.monotonic() - self._steady_s >= FROZEN_S
+        is_steady = self._is_steady()
         return [
             worker
             for worker, is_old, is_gone in rows
-            if is_gone or (is_old and may_judge and self._is_ended(worker))
+            if is_gone or (is_old and is_steady and self._is_ended(worker))
         ]
 
     def taken_over(self, workflow: str) -> int:
@@ -192,6 +188,11 @@ class Lease:
     def _locked(self, worker: str) -> bool:
         row = self._connection.execute("select pg_try_advisory_lock(%s)", (_key(worker),)).fetchone()
         return row is not None and bool(row[0])
+
+    def _is_steady(self) -> bool:
+        """Whether nothing kept this worker from being renewed lately, nor others then."""
+        now_s = time.monotonic()
+        return now_s - self._renewed_s <= LATE_S and now_s - self._steady_s >= FROZEN_S
 
     def _is_ended(self, worker: str) -> bool:
         """Whether it is gone once its sessions are ended; all connections of a worker carry its id as their name."""
@@ -341,7 +342,7 @@ def _words(problem: Exception) -> str:
 
 
 def _connected(address: Address) -> psycopg.Connection[Any]:
-    return _Connection.connect(address.url, autocommit=True, **KEEPALIVE)  # type: ignore[arg-type]
+    return _Connection.connect(address.url, autocommit=True, **KEEPALIVE)
 
 
 def _key(worker: str) -> int:

@@ -12,19 +12,24 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+import sqlalchemy as sa
 from dbos import DBOS, DBOSClient
 from dbos._serialization import DBOSPortableJSON
 
 from gonogo.engines.base import Limits, Places, Stopping, Work, new_worker_id
 from gonogo.engines.dbos import bounds, names
+from gonogo.engines.dbos.connections import pool_of
 from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.groups import Groups
+from gonogo.engines.dbos.own import keep_own
 from gonogo.engines.dbos.takeover import Lease, Told, Watch, end_at_once, hand_back
 from gonogo.engines.dbos.telling import told
-from gonogo.engines.urls import named, sqlalchemy_url
+from gonogo.engines.urls import named
 from gonogo.journal.postgres.address import Address
 
+CONNECTIONS = 20
+"""Most that DBOS has at once; there are as many as were ever needed."""
 POLL_S = 1.0
 """How often the queue of segments is looked at when nobody rings: nobody does when a delay is over."""
 AFTER_S = 0.02
@@ -56,13 +61,16 @@ class DbosWorker:
         with told(f"the database {address} can't be used by a worker", address, _ADVICE):
             self._lease = Lease(self.address, self.worker)
             self._lease.acquire()
-        self._bounds = bounds.Bounds(self._lease.connection)
+            (store,) = self._lease.connection.execute(names.STORE).fetchall()[0]
+        self._schema = names.schema_of(store)
+        self._pool = pool_of(self.address, CONNECTIONS)
+        self._bounds = bounds.Bounds(self._lease.connection, self._schema)
         self._queues: frozenset[str] = frozenset()
         """Of the calls that this worker takes; none before and after it does."""
         self._groups: Groups | None = None
         self._engine: DbosEngine | None = None
         self._ticked_s = time.monotonic()
-        self._dbos = DBOS(config=_config(self.address, self.worker))
+        self._dbos = DBOS(config=_config(self._pool, self._schema, self.worker))
 
     @property
     def engine(self) -> DbosEngine:
@@ -95,11 +103,14 @@ class DbosWorker:
         with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
             watch.start(self._fenced)
             await asyncio.to_thread(self._launch, limits, queues)
+            keep_own(
+                self._dbos._sys_db, {names.SEGMENTS: limits.segments} | dict.fromkeys(queues, limits.calls)
+            )
         hang(doors, self._dbos.background_thread_stop_events)
         deaf = [work.listen(queue, _ear(queue, door, places, loop)) for queue, door in doors.items()]
         client = DBOSClient(
-            system_database_url=sqlalchemy_url(self.address),
-            dbos_system_schema=names.SCHEMA,
+            system_database_engine=self._pool,
+            dbos_system_schema=self._schema,
             serializer=DBOSPortableJSON,
         )
         watch.take_over_by(client, lambda: self._bounds.look(lambda queue: _heed(doors.get(queue))))
@@ -123,6 +134,7 @@ class DbosWorker:
             ticking.cancel()
             watch.stop()
             client.destroy()
+            self._pool.dispose()
         self._lease.release()
 
     def _launch(self, limits: Limits, queues: list[str]) -> None:
@@ -149,16 +161,14 @@ class DbosWorker:
         return time.monotonic() - self._ticked_s < HANGS_S
 
 
-def _config(address: Address, worker: str) -> Any:
+def _config(pool: sa.Engine, schema: str, worker: str) -> Any:
     return {
         "name": "gonogo",
-        "system_database_url": sqlalchemy_url(address),
-        "dbos_system_schema": names.SCHEMA,
+        "system_database_engine": pool,
+        "dbos_system_schema": schema,
         "executor_id": worker,
         "application_version": names.VERSION,
         "serializer": DBOSPortableJSON,
-        # To ask each connection whether it lives costs as many round trips as the rest; a lost one is tried again.
-        "db_engine_kwargs": {"pool_pre_ping": False},
         "log_level": "WARNING",
     }
 
