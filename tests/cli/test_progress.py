@@ -6,7 +6,7 @@ from io import StringIO
 
 from gonogo.app import Options, Start, loads, start_run
 from gonogo.cli.output import Output
-from gonogo.cli.progress import ROWS_MAX, STILL_S, Lines, log_text, row, rows, still_text
+from gonogo.cli.progress import ITEMS_S, ROWS_MAX, STILL_S, Lines, log_text, row, rows, still_text
 from gonogo.core.decisions import Started
 from gonogo.hosts.base import LogLine
 from gonogo.journal.memory import MemoryRuns
@@ -68,3 +68,21 @@ def test_what_is_under_way_is_told_with_its_items_and_cut() -> None:
     some = [Activity("a", "x#1[0]", "running", 1.0), Activity("b", "", "items", 0.0, done=1, total=3)]
     assert still_text(some, 61.0) == "under way: a@x#1[0] for 60.0 s, b for 61.0 s (1 of 3 items)"
     assert still_text(some[:1] * (ROWS_MAX + 2), 61.0).endswith(" and 2 more")
+
+
+def test_a_log_says_how_far_a_list_is_now_and_then() -> None:
+    """Not of each item: after another tenth of it, and after some seconds."""
+    stderr, now = StringIO(), [0.0]
+    lines = Lines(Output({}, StringIO(), stderr), clock=lambda: now[0])
+    steps = """{
+      list: {type: script, forEach: true, content: "return [...Array(100).keys()]"},
+      each: {type: script, fanout: map, depends_on: list, content: "if (item === 3) throw new Error('three')"}}"""
+    loaded = loads(f'version: "1.0"\nsteps: {steps}')
+    seen: list[Record] = []
+    start_run(loaded.plan, Start(), Options(runs=MemoryRuns(), sinks=(seen.append,)))
+    for record in seen:
+        now[0] += ITEMS_S / 5  # five seconds are some five records, so not every tenth is told
+        lines.see(record)
+    told = [line.split("  ")[-1] for line in stderr.getvalue().splitlines() if "items done" in line]
+    assert 1 < len(told) <= 10
+    assert all(" of 100 items done, 1 failed" in line for line in told)

@@ -485,3 +485,14 @@ def test_both_pools_answer_alike(tables: PostgresRuns, operations: list[tuple[An
     for operation in operations:
         assert done_to(memory, operation) == done_to(tables.pool, operation)
         assert seen(memory) == seen(tables.pool)
+
+
+def test_a_claim_says_who_had_the_call_before(pool: Pool) -> None:
+    """Also once that worker was lost; the first one finds nobody."""
+    pool.offer([ticket()])
+    first = pool.claim("r", 1, "dead")
+    pool.lose("dead")
+    again = pool.claim("r", 1, "b")
+    assert first is not None
+    assert again is not None
+    assert (first.had, again.had) == ("", "dead")
