@@ -46,7 +46,7 @@ class Unheard:
 
     async def look(self) -> None:
         """Hand on what was there at the last look, too; each request once. Raises JournalError."""
-        waiting = dict(self._runs.asked())
+        waiting = dict(self._runs.at_once(self._runs.asked))
         for known in (self._handed, self._told):
             for run_id in known.keys() - waiting.keys():
                 del known[run_id]

@@ -35,8 +35,6 @@ TAKEN_S = 3.0
 _AGAIN_S = 0.25
 HELD_S = 5.0
 """A run that another process has is looked at again so soon, where none but the engine's own may have it."""
-REACH_S = 1.0
-"""Between looks whether the store answers again."""
 END_S = 10.0
 """Longest for what is under way to end, once it has to."""
 DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
@@ -64,13 +62,12 @@ class Worker:
         self._here = Here()
         self._living = Living(self._here, runs.pool, engine, self._bells.listen)
 
-    async def free(self, run_id: str, call: int | None) -> None:
-        """Wait until the store answers, and whoever has the work doesn't, however long; the event loop goes on."""
-        while True:
-            if await asyncio.to_thread(self._runs.answers):
-                break
-            await asyncio.sleep(REACH_S)
+    async def free(self, run_id: str, call: int | None) -> bool:
+        """Wait until whoever has the work doesn't answer, however long; False when the store doesn't."""
+        if not await asyncio.to_thread(self._runs.answers):
+            return False
         await self._living.silent(run_id, call)
+        return True
 
     async def segment(
         self, run_id: str, *, reopens: bool = False, takes_over: bool = False, alone: bool = False
@@ -87,6 +84,11 @@ class Worker:
                 return HELD_S if alone else None
 
         return await self._here.done((run_id, None), work, given_again=takes_over)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the store is waited for."""
+        return self._runs.is_away
 
     def under_way(self) -> tuple[int, int]:
         """How many runs and calls are with this worker now."""

@@ -105,9 +105,10 @@ class Work(Protocol):
         """For its calls: whoever has one performed takes one before, and gives it back."""
         ...
 
-    async def free(self, run_id: str, call: int | None) -> None:
-        """Wait until a run, or a call of one, can be taken over. Nothing can while the store is away, and that is no
-        worker's fault; nor what a worker has that lives, though the engine doesn't hear of it. Raises JournalError.
+    async def free(self, run_id: str, call: int | None) -> bool:
+        """Wait until a run, or a call of one, can be taken over: not while a worker has it that lives, though the
+        engine doesn't hear of it. False when that can't be told, since this worker doesn't reach the store; that is no
+        fault of the work. Raises JournalError.
         """
         ...
 
@@ -119,6 +120,11 @@ class Work(Protocol):
         the run now is gone or stands still, and loses it; with `alone`, the engine gives a run to one worker at a time,
         so one that another process has all the same is looked at again: the engine may have lost sight of that one.
         """
+        ...
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether this worker doesn't reach the store just now, as far as it knows. Others may."""
         ...
 
     async def call(self, run_id: str, call: int, *, takes_over: bool) -> bool:

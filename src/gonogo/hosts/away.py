@@ -3,12 +3,15 @@
 Which calls those are is a matter of the plan alone, so that whoever takes the run over after a crash comes to the same:
 a call of that kind may always be offered again, since the pool knows whether it was offered, taken or answered before.
 All others stay where the run's loop is.
+
+While the pool is away nothing is offered and nothing heard; what is to be told there is told when it is back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,9 +26,11 @@ from gonogo.core.state import State
 from gonogo.errors import JournalError
 from gonogo.hosts.attempts import limits_attempts
 from gonogo.hosts.clock import RunClock
+from gonogo.hosts.pen import when_back
 from gonogo.hosts.slots import Places
 from gonogo.journal.pool import Leave, Pool, Ticket
 from gonogo.journal.records import Record
+from gonogo.journal.store import StoreAway
 from gonogo.providers.table import Table, UnknownType
 
 LONG_S = 60.0
@@ -110,6 +115,9 @@ class Away:
         self._said: dict[tuple[int, int], str | None] = {}
         self._posted: dict[int, tuple[AnyEvent, int]] = {}
         self._last_id = 0
+        self._untold: list[Callable[[], object]] = []
+        self._waits = False
+        self._is_closed = False
         self._loop = asyncio.get_running_loop()
         self._poll: asyncio.TimerHandle | None = None
         self._deaf = spread.listen(run_id, self.look)
@@ -138,7 +146,7 @@ class Away:
         return True
 
     def _let(self, leave: Leave) -> None:
-        self._spread.pool.let(leave)
+        self._tell(lambda: self._spread.pool.let(leave))
 
     def take_up(self, command: StartCall, *, offered: bool) -> None:
         """Offer a call that an earlier host of this run had begun, and say to its wishes what that one said; those that
@@ -147,7 +155,7 @@ class Away:
         self.start(command, offered=offered)
         for (call, ticket), refusal in self._said.items():
             if call == command.call and refusal is not None:
-                self._spread.pool.let(Leave(self._run_id, call, ticket, refusal))
+                self._tell(partial(self._spread.pool.let, Leave(self._run_id, call, ticket, refusal)))
         node = self._state.calls.get(command.call)
         for wish in tuple(node.gate.wishes.values()) if node is not None and node.gate is not None else ():
             self._post(replace(wish, at=self._clock.now()))
@@ -223,12 +231,15 @@ class Away:
             return
         run_id, steps = self._run_id, self._state.graph.steps
         tickets = [Ticket(run_id, each, self._seq, steps[each.step].runs_on) for each in commands]
-        self._spread.pool.offer(tickets)
-        self._spread.dispatch(tickets)
+        self._tell(lambda: self._offered(tickets))
         for each in commands:
             self._alarms[each.call] = self._loop.call_later(UNCLAIMED_S, self._nobody_came, each)
         if self._poll is None:
             self._look_again()
+
+    def _offered(self, tickets: Sequence[Ticket]) -> None:
+        self._spread.pool.offer(tickets)
+        self._spread.dispatch(tickets)
 
     def stop(self, call: int) -> bool:
         """Take a call back; False when it isn't elsewhere."""
@@ -241,15 +252,16 @@ class Away:
                 self._unwritten.remove(command)
             self._land(call, stopped)
         else:
-            self._spread.pool.withdraw(self._run_id, call, stopped)
+            self._tell(lambda: self._spread.pool.withdraw(self._run_id, call, stopped))
             self._set_alarm(call, STOP_S, lambda: self._abandon(command))
         return True
 
     def look(self) -> None:
         """Take what was left for the run. What the journal knew before a crash is only forgotten here."""
+        pool = self._spread.pool
         try:
             known: list[int] = []
-            for number, event in self._spread.pool.take(self._run_id, self._last_id):
+            for number, event in pool.at_once(lambda: pool.take(self._run_id, self._last_id)):
                 self._last_id = number
                 call = getattr(event, "call", None)
                 if isinstance(event, AttemptAsked) and (call, event.ticket) in self._said:
@@ -260,8 +272,9 @@ class Away:
                     raise self._taken_over()
                 else:
                     known.append(number)
-            if known:
-                self._spread.pool.done(self._run_id, known)
+            self._forget(known)
+        except StoreAway as away:
+            self._wait(away)
         except Exception as error:  # noqa: BLE001 - a run that hears nothing of its calls can't go on
             self._fail(error)
 
@@ -272,8 +285,7 @@ class Away:
             for record in records
             if (posted := self._posted.pop(id(record.event), None)) is not None
         ]
-        if known:
-            self._spread.pool.done(self._run_id, known)
+        self._forget(known)
 
     def brought(self, event: AnyEvent) -> bool:
         """Whether an event came from elsewhere, and so has to be durable before it is forgotten there."""
@@ -286,6 +298,7 @@ class Away:
 
     def close(self) -> None:
         """Listen no more; the calls go on where they are."""
+        self._is_closed = True
         self._deaf()
         for alarm in (*self._alarms.values(), *([self._poll] if self._poll is not None else [])):
             alarm.cancel()
@@ -293,6 +306,40 @@ class Away:
         self._calls.clear()
         for call in tuple(self._slots):
             self._leave_slot(call)
+
+    def _forget(self, known: Collection[int]) -> None:
+        if known:
+            self._tell(lambda: self._spread.pool.done(self._run_id, known))
+
+    def _tell(self, what: Callable[[], object]) -> None:
+        """Do it in the pool, behind what couldn't be done there yet."""
+        self._untold.append(what)
+        if not self._waits:
+            self._tell_all()
+
+    def _tell_all(self) -> None:
+        try:
+            while self._untold:
+                self._spread.pool.at_once(self._untold[0])
+                del self._untold[0]
+        except StoreAway as away:
+            self._wait(away)
+
+    def _wait(self, away: StoreAway) -> None:
+        if not self._waits:
+            self._waits = True
+            when_back(self._loop, away, self._is_back, self._fail)
+
+    def _is_back(self) -> None:
+        self._waits = False
+        if self._is_closed:
+            return
+        try:
+            self._tell_all()
+        except Exception as error:  # noqa: BLE001 - as when it is told at once
+            self._fail(error)
+        else:
+            self.look()
 
     def _taken_over(self) -> JournalError:
         """Only another host of this run can have started a call that this one knows nothing of. What was left for that
@@ -329,7 +376,8 @@ class Away:
 
     def _look_again(self) -> None:
         """A bell may have been missed while a connection was down."""
-        self.look()
+        if not self._waits:
+            self.look()
         self._poll = self._loop.call_later(LOOK_S, self._look_again) if self._calls else None
 
     def _set_alarm(self, call: int, wait_s: float, then: Callable[[], None]) -> None:
@@ -343,13 +391,18 @@ class Away:
         wanted = f"no worker with the label '{label}'" if label else "no worker"
         message = f"{wanted} took {command.step} within {UNCLAIMED_S:g} s"
         try:
-            why = self._spread.pool.passed_over(self._run_id, command.call)
-            told = f"{message}: {why}" if why else message
-            fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", told)
-            answer = CallFailed(call=command.call, fault=fault)
-            self._spread.pool.leave(self._run_id, command.call, answer, before=-1)
+            self._tell(lambda: self._unclaimed(command, message))
         except Exception as error:  # noqa: BLE001 - without this answer the call would wait for ever (law 2)
             self._fail(error)
+
+    def _unclaimed(self, command: StartCall, message: str) -> None:
+        """With why whoever saw it did nothing about it."""
+        why = self._spread.pool.passed_over(self._run_id, command.call)
+        told = f"{message}: {why}" if why else message
+        fault = Fault("call.unclaimed", "transient", f"{command.step}/unclaimed", told)
+        self._spread.pool.leave(
+            self._run_id, command.call, CallFailed(call=command.call, fault=fault), before=-1
+        )
 
     def _abandon(self, command: StartCall) -> None:
         """Its worker doesn't answer: the run goes on without it."""

@@ -71,9 +71,10 @@ class Errands:
     async def perform(self, run_id: str, call: int, *, takes_over: bool) -> bool:
         """Claim a call, perform it and leave what came of it; one that was claimed before only if this `takes_over`.
 
-        False for one that is for a newer worker: it is as it was. Raises JournalError when the pool can't be used.
+        False for one that is for a newer worker: it is as it was. Raises JournalError when the pool can't be used;
+        StoreAway when the call isn't claimed, or may be, and others may reach the store.
         """
-        claim = self._pool.claim(run_id, call, self._worker, again=takes_over)
+        claim = self._pool.at_once(lambda: self._pool.claim(run_id, call, self._worker, again=takes_over))
         try:
             if claim is not None:
                 await self._answer_somehow(claim)
@@ -243,7 +244,7 @@ class _Visit:
         self.plan = state.graph.plan
         around = around_of(first, self.plan)
         self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
-        self._leave: dict[int, Callable[[AnyEvent], bool]] = {}
+        self._leave: dict[int, Callable[[AnyEvent], object]] = {}
         self._holds: dict[int, Callable[[], bool]] = {}
         vault = Vault(state, runs.seals(run_id), around.redactor, resumed=True)
         vault.load()
@@ -307,7 +308,7 @@ class _Visit:
         self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
 
     async def perform(
-        self, command: StartCall, leave: Callable[[AnyEvent], bool], holds: Callable[[], bool]
+        self, command: StartCall, leave: Callable[[AnyEvent], object], holds: Callable[[], bool]
     ) -> AnyEvent:
         """The event that ends the call; those before it are left as they come. `holds`: whether the claim does."""
         answer = self._answers[command.call] = asyncio.get_running_loop().create_future()
@@ -351,8 +352,7 @@ class _Visit:
         if answer is None or answer.done():
             return
         if self._place.calls.is_under_way(event.call):  # type: ignore[union-attr]
-            if not self._leave[event.call](event):  # type: ignore[union-attr]
-                self._place.calls.stop(event.call)  # type: ignore[union-attr]  # another has it, and nobody would answer
+            self._leave[event.call](event)  # type: ignore[union-attr]
         else:
             answer.set_result(event)
 

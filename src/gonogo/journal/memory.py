@@ -149,6 +149,11 @@ class MemoryRuns(SharedRuns):
         """It is here."""
         return True
 
+    @property
+    def is_away(self) -> bool:
+        """Never."""
+        return False
+
     def set_aside(self, run_id: str, why: str | None) -> None:
         """Keep that nobody goes on with a run. Raises JournalError."""
         self._known(run_id).aside = why

@@ -12,13 +12,15 @@ ticket is an engine's business, not the pool's: `claim` is safe to be called by 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import AnyEvent
+
+T = TypeVar("T")
 
 __all__ = ["Bell", "Claim", "Leave", "Pool", "Ticket"]
 
@@ -185,6 +187,12 @@ class Pool(Protocol):
     def clear(self, run_id: str) -> None:
         """Forget all of a run that is over."""
         ...
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """What `work` makes with this pool, without waiting. Raises StoreAway where that would take a wait; what was
+        begun may have been done.
+        """
+        return work()
 
     def bell(self, names: Collection[str]) -> Bell:
         """Rung with a run's id by `leave`, `withdraw` and requests in its inbox; with a worker's id when a

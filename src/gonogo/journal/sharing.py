@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol, TypeGuard
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeGuard, TypeVar
 
 from gonogo.core.events import RunStarted
 from gonogo.journal.pool import Pool
@@ -11,6 +11,8 @@ from gonogo.journal.records import Record
 from gonogo.journal.store import Runs
 
 __all__ = ["SharedRuns", "is_shared"]
+
+T = TypeVar("T")
 
 
 class SharedRuns(Runs, Protocol):
@@ -35,6 +37,15 @@ class SharedRuns(Runs, Protocol):
 
     def answers(self) -> bool:
         """Whether the place can be reached now. Keeps nobody else in this process from it; raises nothing."""
+        ...
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """What `work` makes with this place, without waiting. Raises StoreAway where that would take a wait."""
+        return work()
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the place is waited for just now. Asks nobody."""
         ...
 
     def set_aside(self, run_id: str, why: str | None) -> None:

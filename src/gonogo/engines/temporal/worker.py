@@ -27,7 +27,7 @@ _BEAT = timedelta(seconds=BEAT_S)
 STICKY = timedelta(seconds=1)
 """How long a workflow waits for the worker that has it in memory, before any other may take it."""
 AGAIN = timedelta(seconds=1)
-"""So soon work is given to a worker again that one couldn't do: it had no place."""
+"""So soon work is given to a worker again that one couldn't do: it doesn't reach the store, or had no place."""
 WAITS_S = 5.0
 """So long a call waits here for a place."""
 
@@ -136,19 +136,22 @@ async def _performed(
     places: Places | None = None,
 ) -> Any:
     """What comes of it. How many workers it lost is told with each sign of life, so the next one knows. Whoever takes
-    over waits until it is free: that the store is away, or that Temporal alone lost sight of who has it, is no fault of
-    the work, and loses it no worker. It takes one of the `places` first.
+    over waits until it is free, and whoever doesn't reach the store leaves it to others: that the store is away, or
+    that Temporal alone lost sight of who has it, is no fault of the work, and loses it no worker. It takes one of the
+    `places` first.
     """
     info = activity.info()
     lost = _number(info.heartbeat_details)
-    if info.attempt > 1:
-        await _beating(work.free(run_id, number), lost, first_s=BEAT_S)
+    if work.is_cut_off:
+        raise _for_others()
+    if info.attempt > 1 and not await _beating(work.free(run_id, number), lost, lambda: True, first_s=BEAT_S):
+        raise _for_others()
     if lost >= LOSSES_MAX:
         return await work.aside(run_id, number, lost)
     if places is not None:
         await _taken(places, lost)
     try:
-        return await _beating(begun(info.attempt > 1), lost + 1)
+        return await _beating(begun(info.attempt > 1), lost + 1, lambda: not work.is_cut_off)
     except ApplicationError as problem:
         if problem.type == NEWER:
             activity.heartbeat(lost)  # this worker isn't lost
@@ -162,7 +165,7 @@ async def _taken(places: Places, lost: int) -> None:
     asked = places.ask(1)
     try:
         if not asked.done():
-            await _beating(_over(asked), lost)
+            await _beating(_over(asked), lost, lambda: True)
         if not asked.done():
             raise _for_others()
     except BaseException:
@@ -174,31 +177,34 @@ async def _over(asked: asyncio.Future[None]) -> None:
     await asyncio.wait([asked], timeout=WAITS_S)
 
 
-def _for_others() -> ApplicationError:
-    """This worker has no place; another may."""
-    return ApplicationError(
-        "another worker may", category=ApplicationErrorCategory.BENIGN, next_retry_delay=AGAIN
-    )
-
-
 def _number(details: Sequence[Any]) -> int:
     return details[0] if details and isinstance(details[0], int) else 0
 
 
-async def _beating(work: Coroutine[Any, Any, Any], lost: int, *, first_s: float = 0.0) -> Any:
-    """Tell the server that this worker lives, as long as it works; after `first_s` at first, since what is told soon
-    after it waits for two seconds. A worker that is told to end lets the work end by itself: a cancelled run would be a
-    cancelled run.
+async def _beating(
+    work: Coroutine[Any, Any, Any], lost: int, is_well: Callable[[], bool], *, first_s: float = 0.0
+) -> Any:
+    """Tell the server that this worker lives, as long as it works and `is_well`: who is cut off from the store can't go
+    on, and others may. After `first_s` at first, since what is told soon after it waits for two seconds. A worker that
+    is told to end lets the work end by itself: a cancelled task would be a cancelled run.
     """
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait([task], timeout=first_s)
         while not task.done():
-            activity.heartbeat(lost)
+            if is_well():
+                activity.heartbeat(lost)
             await asyncio.wait([task], timeout=BEAT_S)
     except asyncio.CancelledError:
         raise _out_of_sight(task) from None
     return task.result()
+
+
+def _for_others() -> ApplicationError:
+    """This worker doesn't reach the store, or has no place; another may."""
+    return ApplicationError(
+        "another worker may", category=ApplicationErrorCategory.BENIGN, next_retry_delay=AGAIN
+    )
 
 
 def _out_of_sight(task: asyncio.Future[Any]) -> ApplicationError:

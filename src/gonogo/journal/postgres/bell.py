@@ -21,8 +21,10 @@ from gonogo.journal.postgres.link import Connection, connected, first_line
 
 __all__ = ["PostgresBell", "channel_of"]
 
-PAUSES_S = (0.1, 0.5, 1.0, 2.0, 5.0)
-"""Between attempts to listen again; the last one for ever after. Whoever listens looks by itself now and then, too."""
+PAUSES_S = (0.1, 0.25, 0.5)
+"""Between attempts to listen again; the last one for ever after. Whoever doesn't hear that it is asked for, once the
+server is back, is taken for dead.
+"""
 
 
 def channel_of(name: str) -> str:

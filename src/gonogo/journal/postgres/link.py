@@ -132,7 +132,7 @@ class Link:
         """What `work` makes, which uses this link as it likes, but waits for nothing. What was begun may have been done
         when this raises StoreAway.
         """
-        if self._mending is not None or not self._lock.acquire(timeout=TURN_S):
+        if self.is_away or not self._lock.acquire(timeout=TURN_S):
             raise self._away("go on", "it didn't before")
         try:
             self._is_at_once = True
@@ -141,17 +141,22 @@ class Link:
             self._is_at_once = False
             self._lock.release()
 
+    @property
+    def is_away(self) -> bool:
+        """Whether somebody waits for the server to come back."""
+        return self._mending is not None
+
     def when_back(self, then: Callable[[JournalError | None], object]) -> None:
         """Have `then` called from another thread: once the server answers again, or with why it isn't waited for any
         longer.
         """
         with self._mends:
             if self._mending is None:
-                self._mending = _Mending(
-                    [], threading.Thread(target=self._mend, name="gonogo store", daemon=True)
-                )
-                self._mending.thread.start()
-            self._mending.ears.append(then)
+                thread = threading.Thread(target=self._mend, name="gonogo store", daemon=True)
+                self._mending = _Mending([then], thread)
+                thread.start()
+            else:
+                self._mending.ears.append(then)
 
     def attempt(self, work: Callable[[Connection], object]) -> None:
         """Do it if there is a connection; if it fails there is none afterwards."""
@@ -296,6 +301,7 @@ class Link:
         outage.attempts += 1
 
     def _away(self, doing: str, told: str) -> StoreAway:
+        self.when_back(lambda _: None)  # or nobody would make a new connection
         return StoreAway(
             f"can't {doing}: {self.address} doesn't answer: {told}", advice=_RESUMED, when_back=self.when_back
         )

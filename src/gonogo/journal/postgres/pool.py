@@ -299,13 +299,22 @@ class PostgresPool(Pool):
 
         self._link.do(f"clear the calls of run {run_id}", work)
 
+    @property
+    def is_away(self) -> bool:
+        """Whether Postgres is waited for just now."""
+        return self._link.is_away
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """What `work` makes, without waiting. Raises StoreAway."""
+        return self._link.at_once(work)
+
     def bell(self, names: Collection[str]) -> PostgresBell:
         """Hears what is rung with these names. Raises JournalError."""
         return PostgresBell(self.address, names)
 
     def close(self) -> None:
         """Let go of the connection; what is done next makes a new one."""
-        self._link.drop()
+        self._link.close()
 
     def _claimed(self, query: str, run_id: str, calls: list[int], worker: str, *, again: bool) -> list[Claim]:
         token = _token(worker)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gonogo.journal.wanted import Wanted
 
 __all__ = ["PostgresRuns"]
+
+T = TypeVar("T")
 
 _ROWS = 200
 """Rows that are read at once; each line is small (large values are kept apart)."""
@@ -94,7 +96,9 @@ class PostgresRuns(SharedRuns):
         self._link.do(f"open run {run_id}", lease.reopen)
         blobs = self.blobs(run_id)
         try:
-            records = all_put_back(Reading(self.lines(run_id), self._named(run_id), decode_line, run_id=run_id), blobs)
+            records = all_put_back(
+                Reading(self.lines(run_id), self._named(run_id), decode_line, run_id=run_id), blobs
+            )
         except BaseException:
             self._link.attempt(lease.release)
             raise
@@ -208,9 +212,7 @@ class PostgresRuns(SharedRuns):
     def find(self, wanted: Wanted, limit: int) -> list[Summary]:
         """The newest runs that are wanted. Raises JournalError."""
         schema = self._link.schema
-        return self._link.do(
-            "list runs", lambda connection: listed.found(connection, wanted, limit, schema)
-        )
+        return self._link.do("list runs", lambda connection: listed.found(connection, wanted, limit, schema))
 
     def cut_off(self, run_id: str) -> bool:
         """Take a run from whoever writes it, alive or not, and end that session; whether there was one. It writes no
@@ -229,6 +231,15 @@ class PostgresRuns(SharedRuns):
     def answers(self) -> bool:
         """Whether Postgres lets somebody in, by a connection of its own."""
         return answers(self.address)
+
+    def at_once(self, work: Callable[[], T]) -> T:
+        """What `work` makes, without waiting. Raises StoreAway."""
+        return self._link.at_once(work)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether Postgres is waited for just now."""
+        return self._link.is_away or (self._pool is not None and self._pool.is_away)
 
     def set_aside(self, run_id: str, why: str | None) -> None:
         """Keep that nobody goes on with a run, or that somebody does. Raises JournalError."""
@@ -266,7 +277,7 @@ class PostgresRuns(SharedRuns):
 
     def close(self) -> None:
         """Let go of all connections; what is done next makes new ones."""
-        self._link.drop()
+        self._link.close()
         if self._pool is not None:
             self._pool.close()
         if self._breakers is not None:
