@@ -244,7 +244,7 @@ class _Visit:
         self.plan = state.graph.plan
         around = around_of(first, self.plan)
         self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
-        self._leave: dict[int, Callable[[AnyEvent], object]] = {}
+        self._leave: dict[int, Callable[[AnyEvent], bool]] = {}
         self._holds: dict[int, Callable[[], bool]] = {}
         vault = Vault(state, runs.seals(run_id), around.redactor, resumed=True)
         vault.load()
@@ -308,7 +308,7 @@ class _Visit:
         self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
 
     async def perform(
-        self, command: StartCall, leave: Callable[[AnyEvent], object], holds: Callable[[], bool]
+        self, command: StartCall, leave: Callable[[AnyEvent], bool], holds: Callable[[], bool]
     ) -> AnyEvent:
         """The event that ends the call; those before it are left as they come. `holds`: whether the claim does."""
         answer = self._answers[command.call] = asyncio.get_running_loop().create_future()
@@ -352,7 +352,8 @@ class _Visit:
         if answer is None or answer.done():
             return
         if self._place.calls.is_under_way(event.call):  # type: ignore[union-attr]
-            self._leave[event.call](event)  # type: ignore[union-attr]
+            if not self._leave[event.call](event):  # type: ignore[union-attr]
+                self._place.calls.stop(event.call)  # type: ignore[union-attr]  # another has it, and nobody would answer
         else:
             answer.set_result(event)
 
