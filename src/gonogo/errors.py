@@ -6,6 +6,7 @@
     ├── JournalError     2      a journal can't be read, written or trusted
     ├── RunLocked        2      another process writes this run
     ├── EngineError      2      the engine that carries runs can't be reached or used
+    │   └── SetAside     3      its workers gave a run up until somebody asks for it
     ├── SandboxError    70      the expression sandbox can't be started at all
     ├── Interrupted    130      a person stopped the run; it can be resumed
     └── Bug             70      gonogo broke one of its own rules
@@ -97,6 +98,12 @@ class EngineError(GonogoError):
     """The engine that carries runs over several machines can't be reached, or lacks what it needs."""
 
     exit_code = 2
+
+
+class SetAside(EngineError):
+    """The workers of an engine gave a run up, which has begun, until a person has it tried again."""
+
+    exit_code = 3
 
 
 class SandboxError(GonogoError):

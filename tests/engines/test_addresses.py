@@ -21,9 +21,10 @@ from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.worker import DbosWorker
 from gonogo.engines.urls import named
-from gonogo.errors import EngineError, JournalError
+from gonogo.errors import EngineError, JournalError, SetAside
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import channel_of
+from gonogo.journal.view import exit_code
 
 NOWHERE = "postgresql://somebody:hidden-word@127.0.0.1:1/runs"
 PLAN = app.loads('version: "1.0"\nsteps:\n  one: {type: noop}\n').plan
@@ -59,8 +60,9 @@ def test_who_follows_a_run_that_is_set_aside_is_told_so(
     event = first_record_of(PLAN, Start(), on_dbos.options, {}, redactor_for({}, PLAN))
     on_dbos.runs.submit(event)
     on_dbos.runs.set_aside(event.run_id, "it lost 6 workers")
-    with pytest.raises(EngineError, match="is set aside: it lost 6 workers") as caught:
+    with pytest.raises(SetAside, match="is set aside: it lost 6 workers") as caught:
         engines.followed(event.run_id, on_dbos.options)
+    assert caught.value.exit_code == exit_code("HOLD")  # 2 would say that nothing ran
     assert caught.value.advice == f"'gonogo resume {event.run_id}' tries again"
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from gonogo.app.options import CARRIED, Options, Start, runs_in
 from gonogo.core.events import RunStarted
 from gonogo.engines.base import Limits
-from gonogo.errors import EngineError, Interrupted, JournalError, UsageError
+from gonogo.errors import EngineError, Interrupted, JournalError, SetAside, UsageError
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.sharing import is_shared
 
@@ -111,7 +111,7 @@ def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = 
 async def follow(run_id: str, options: Options, known: int = -1) -> State:
     """Tell the sinks of each record behind record `known`, until one leaves the run over or waiting.
 
-    Raises JournalError, EngineError when the run is set aside.
+    Raises JournalError, SetAside.
     """
     from gonogo.journal.restoring import Follower
 
@@ -132,12 +132,12 @@ async def follow(run_id: str, options: Options, known: int = -1) -> State:
 
 
 def refuse_aside(runs: Runs, run_id: str) -> None:
-    """Raises EngineError for a run that no worker goes on with: nothing more would come of it."""
+    """Raises SetAside for a run that no worker goes on with: nothing more would come of it."""
     from gonogo.journal.store import Sums
 
     why = runs.summaries([run_id])[0].aside if isinstance(runs, Sums) else None
     if why is not None:
-        raise EngineError(f"run {run_id} is set aside: {why}", advice=f"'gonogo resume {run_id}' tries again")
+        raise SetAside(f"run {run_id} is set aside: {why}", advice=f"'gonogo resume {run_id}' tries again")
 
 
 def followed(run_id: str, options: Options, known: int = -1) -> State:
@@ -233,7 +233,8 @@ async def _serve(
     stopping.heed()
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
-    await asyncio.to_thread(runs.pool.open, name)  # what a newer gonogo has made is refused before work is taken
+    # What a newer gonogo has made is refused before work is taken.
+    await asyncio.to_thread(runs.pool.open, name)
     async with Worker(name, runs, side.engine, options, limits.calls) as worker:
         unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
         presence = Presence(name, carrier, limits, replace(options, runs=url))
@@ -243,7 +244,9 @@ async def _serve(
             ready(name)
 
         telling = stopping.tell(worker.under_way, limits.drain_s)
-        beside = [asyncio.create_task(each) for each in (telling, worker.leave_when(stopping), unheard.watch())]
+        beside = [
+            asyncio.create_task(each) for each in (telling, worker.leave_when(stopping), unheard.watch())
+        ]
         try:
             await side.serve(worker, limits, stopping, is_ready)
         finally:

@@ -25,6 +25,7 @@ _CODES = MappingProxyType(
         errors.JournalError: "journal",
         errors.RunLocked: "locked",
         errors.EngineError: "engine",
+        errors.SetAside: "aside",
         errors.SandboxError: "sandbox",
         errors.Interrupted: "interrupted",
     }
