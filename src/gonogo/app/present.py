@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shlex
 import threading
-from functools import partial
+import time
 
 from gonogo.app.engines import Carrier, address_of, carrier_of, start_of
 from gonogo.app.options import Options, runs_in
@@ -18,6 +19,9 @@ from gonogo.journal.postgres.workers import About, Present, Waiting, Workers
 RENEW_S = 2.0
 LOOK_S = 2.5
 """What is so at two looks is told."""
+PATIENCE_S = 1.0
+
+log = logging.getLogger("gonogo.worker")
 
 
 def workers_in(options: Options) -> tuple[list[Present], Waiting]:
@@ -36,12 +40,13 @@ def unserved(living: list[Present], waiting: Waiting) -> list[str]:
 
 
 class Presence:
-    """One worker's row, renewed by a thread of its own, which waits for a store that is away as long as that takes."""
+    """One worker's row, renewed by a thread of its own, which tells when the store is away and when it is back."""
 
     def __init__(self, name: str, carrier: Carrier, limits: Limits, options: Options) -> None:
         self._name = name
         self._about = _about(carrier, limits)
         self._workers = _workers(options)
+        self._away_since_s: float | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gonogo-present", daemon=True)
 
@@ -60,11 +65,20 @@ class Presence:
 
     def _run(self) -> None:
         while not self._over.is_set():
-            try:
-                self._workers.renew(self._name, self._about)
-            except JournalError:
-                pass  # what keeps it from that was told, and keeps others from more
+            self._renew()
             self._over.wait(RENEW_S)
+
+    def _renew(self) -> None:
+        try:
+            self._workers.renew(self._name, self._about)
+        except JournalError as problem:
+            if self._away_since_s is None:
+                self._away_since_s = time.monotonic()
+                log.warning("the store is away: %s", problem.message)
+        else:
+            if self._away_since_s is not None:
+                log.warning("the store answers again after %.0f s", time.monotonic() - self._away_since_s)
+            self._away_since_s = None
 
 
 class Attended:
@@ -97,7 +111,8 @@ class Attended:
 
     def _say(self, now: str) -> None:
         if now != self._told:
-            _say(self._options, now or f"run {self._run_id}: a worker takes it now")
+            text = now or f"run {self._run_id}: a worker takes it now"
+            self._options.log(LogLine("", "", "", "warn", text))
         self._told = now
 
     def _looked(self, carrier: Carrier, workers: Workers) -> str:
@@ -148,8 +163,4 @@ def _about(carrier: Carrier, limits: Limits) -> About:
 
 
 def _workers(options: Options) -> Workers:
-    return Workers(address_of(options), tell=partial(_say, options))
-
-
-def _say(options: Options, text: str) -> None:
-    options.log(LogLine("", "", "", "warn", text))
+    return Workers(address_of(options), patience_s=PATIENCE_S)

@@ -17,7 +17,6 @@ from gonogo.errors import UsageError
 
 if TYPE_CHECKING:
     from gonogo.app.engines import Carrier, Limits
-    from gonogo.hosts.base import LogLine
 
 log = logging.getLogger("gonogo.worker")
 
@@ -84,15 +83,9 @@ def COMMAND(session: Session, /, engine: str | None, **given: Any) -> int:  # no
         anew.ready()
         log.info("worker %s takes work from %s%s: %s", name, engine, _where(carrier), _takes(limits))
 
-    store = Options(runs=given["store"], log=_of_the_store)
+    store = Options(runs=given["store"])
     anew.carry(lambda: serve(carrier, store, limits, ready=ready, fenced=anew.begin))
     return 0
-
-
-def _of_the_store(line: LogLine) -> None:
-    """What runs say is in their journals."""
-    if not line.run_id:
-        log.warning("%s", line.text)
 
 
 def _where(carrier: Carrier) -> str:

@@ -18,6 +18,7 @@ from temporalio.worker import Worker
 from gonogo.engines.base import NEWER_S, Limits, Places, Stopping, Work
 from gonogo.engines.temporal.engine import TemporalEngine, queue_of, queue_of_segments
 from gonogo.engines.temporal.flows import ASIDE, CALL, LOSSES_MAX, SEGMENT, CallsFlow, SegmentFlow
+from gonogo.engines.temporal.sight import watch
 
 BEAT_S = 0.5
 NEWER = "newer"
@@ -85,6 +86,8 @@ class TemporalWorker:
                 graceful_shutdown_timeout=drain,
             )
             await stack.enter_async_context(segments)
+            looking = asyncio.create_task(watch(client.service_client, self._address))
+            stack.callback(looking.cancel)
             ready()
             await stopping.wait()
         await work.leave()

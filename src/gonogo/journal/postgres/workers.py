@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
@@ -93,10 +93,9 @@ class Workers:
         self,
         address: Address,
         *,
-        tell: Callable[[str], None] = lambda text: None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._link = Link(address, tell=tell, patience_s=patience_s)
+        self._link = Link(address, patience_s=patience_s)
 
     def renew(self, name: str, about: About) -> None:
         """Say that a worker is there."""
@@ -106,7 +105,7 @@ class Workers:
             _make(connection)
             connection.execute(_RENEW, given)
 
-        self._link.do("tell that this worker is there", renewed)
+        self._link.do("tell others that this worker is there", renewed)
 
     def remove(self, name: str) -> None:
         """It ended in good order. Waits for nothing."""
