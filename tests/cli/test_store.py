@@ -27,10 +27,25 @@ def test_a_run_goes_through_its_life_in_a_store(gonogo, tmp_path: Path, database
     assert gonogo("run", "--store", database).code == 3
     (run,) = gonogo("runs", "--format", "json", "--store", database).json
     assert (run["verdict"], run["name"]) == ("HOLD", "gonogo")
+    assert [one["place"] for one in run["waiting"]] == ["ask"]
     assert "Ship it?" in gonogo("show", "last", GONOGO_STORE=database).out
     assert gonogo("answer", "last", "ask", "yes", GONOGO_STORE=database).code == 0
     assert "is over already" in gonogo("resume", "last", "--store", database).err
     assert not (tmp_path / ".gonogo").exists()
+
+
+def test_a_list_of_a_store_tells_what_runs_wait_for_and_until_when(
+    gonogo, tmp_path: Path, database: str
+) -> None:
+    """With `--waiting` and without; that it is set aside stays with it."""
+    write(tmp_path, 'ask: {type: human-input, prompt: "Ship it?", timeout: 1h}')
+    gonogo("run", "--store", database)
+    with PostgresRuns(database) as runs:
+        runs.set_aside(runs.ids()[0], "it lost 6 workers")
+    for more in ((), ("--waiting",)):
+        (run,) = gonogo("runs", "--format", "json", "--store", database, *more).json
+        assert [(one["place"], one["since"] is None) for one in run["waiting"]] == [("ask", False)]
+        assert (run["wake_at"] is None, run["due"], run["aside"]) == (False, False, "it lost 6 workers")
 
 
 def test_a_run_that_is_set_aside_is_shown_with_what_takes_it_up_again(

@@ -8,6 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from gonogo.app.options import CARRIED, Options, Summary, runs_in
 from gonogo.core.events import RerunAsked, RunStarted
 from gonogo.errors import JournalError, UsageError
@@ -16,6 +18,7 @@ from gonogo.journal.records import Record
 from gonogo.journal.sharing import is_shared
 from gonogo.journal.standing import standing
 from gonogo.journal.store import Finds, Runs, Sums
+from gonogo.journal.summary import finished_in
 
 if TYPE_CHECKING:
     from gonogo.core.state import State
@@ -144,13 +147,14 @@ def list_runs(options: Options | None = None, ids: Iterable[str] | None = None) 
 
 
 def find_runs(wanted: Wanted, limit: int, options: Options | None = None) -> list[Summary]:
-    """The newest runs that are wanted, the newest first; those that can't be read only where nothing is asked of them.
+    """The newest runs that are wanted, the newest first, with what they wait for; those that can't be read only where
+    nothing is asked of them.
 
     Raises JournalError for the folder.
     """
     runs = runs_in(options or Options())
     if isinstance(runs, Finds):
-        return [_as_listed(told) for told in runs.find(wanted, limit)]
+        return [with_waits(runs, _as_listed(told)) for told in runs.find(wanted, limit)]
     told = (_summary(runs, run_id) for run_id in reversed(runs.ids()) if wanted.may_fit(run_id))
     fitting = (one for one in told if wanted.fits(one.standing, one.name, one.started_at * 1000))
     return list(islice(fitting, limit))
@@ -240,15 +244,30 @@ def _as_listed(told: Told) -> Summary:
 
 
 def with_waits(runs: Runs, one: Summary) -> Summary:
-    """What a run on HOLD waits for, where the place that keeps it hasn't told."""
+    """With what a run on HOLD waits for, where the place that keeps it hasn't told: its last record does."""
     if one.verdict != "HOLD" or one.waits:
         return one
-    whole = _summary_of_all(runs, one.run_id)
-    return one if whole.problem is not None else whole
+    try:
+        last = _last(runs, one)
+    except JournalError:
+        return one
+    end = finished_in(last) if last is not None else None
+    if last is None or end is None:
+        return one
+    zero_at = last.at - last.event.at
+    wake_at = zero_at + end.wake_s if end.wake_s is not None else None
+    return structs.replace(one, waits=end.waits, wake_at=wake_at, zero_at=zero_at)
+
+
+def _last(runs: Runs, one: Summary) -> Record | None:
+    records = (
+        runs.records_after(one.run_id, one.records - 2) if is_shared(runs) else runs.read(one.run_id).records
+    )
+    return max(records, key=lambda record: record.seq, default=None)
 
 
 def _summary_of_all(runs: Runs, run_id: str) -> Summary:
-    from gonogo.journal.summary import finished_in, in_ms
+    from gonogo.journal.summary import in_ms
 
     try:
         records = runs.read(run_id).records

@@ -22,6 +22,8 @@ def wake_all(session: Session, runs_dir: Place, env: Mapping[str, str]) -> int:
 def _wake(session: Session, runs_dir: Place, run_id: str, env: Mapping[str, str]) -> int:
     """A run that somebody else has is in good hands."""
     from gonogo.app import Options, list_runs, wake_run
+    from gonogo.app.looking import with_waits
+    from gonogo.app.options import runs_in
     from gonogo.cli.listing import rows
     from gonogo.cli.running import hosted
     from gonogo.errors import GonogoError, RunLocked
@@ -35,6 +37,8 @@ def _wake(session: Session, runs_dir: Place, run_id: str, env: Mapping[str, str]
         session.output.complain(f"{run_id} can't go on: {problem.message}")
         return problem.exit_code
     style = session.output.style()
-    for one in list_runs(Options(runs=runs_dir), [run_id]):
-        session.output.result("\n".join(rows(one, style, questions=True)) + "\n")
+    place = Options(runs=runs_dir)
+    for one in list_runs(place, [run_id]):
+        told = with_waits(runs_in(place), one)
+        session.output.result("\n".join(rows(told, style, questions=True)) + "\n")
     return 0
