@@ -58,6 +58,7 @@ def test_a_fenced_worker_begins_anew_with_the_environment_it_had(monkeypatch: py
     monkeypatch.setitem(os.environ, "GONOGO_CALL", "mark")
     process.lose()
     assert process.replaced == [{"PATH": "/bin", TRIES: "1"}]
+    assert process.told == ["the worker begins anew in the same process, under a new name"]
 
 
 def test_a_store_that_is_still_away_is_waited_for() -> None:
@@ -84,6 +85,9 @@ def test_a_worker_that_never_lasts_ends_in_the_end() -> None:
     process.anew.ready()
     with pytest.raises(Ended, match=str(EXIT_FENCED)):
         process.anew.begin()
+    assert process.told == [
+        f"the worker began anew {TRIES_MAX} times and never lasted: it ends ({EXIT_FENCED})"
+    ]
 
 
 def test_a_worker_that_lasted_counts_from_the_start() -> None:
