@@ -226,6 +226,7 @@ async def _serve(
 
     from gonogo.app.ending import Ending
     from gonogo.app.present import Presence
+    from gonogo.app.sweeping import sweeping
     from gonogo.app.unheard import Unheard
     from gonogo.app.worker import Worker
 
@@ -245,7 +246,8 @@ async def _serve(
 
         telling = stopping.tell(worker.under_way, limits.drain_s)
         beside = [
-            asyncio.create_task(each) for each in (telling, worker.leave_when(stopping), unheard.watch())
+            asyncio.create_task(each)
+            for each in (telling, worker.leave_when(stopping), unheard.watch(), sweeping(url))
         ]
         try:
             await side.serve(worker, limits, stopping, is_ready)

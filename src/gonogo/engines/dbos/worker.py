@@ -23,6 +23,7 @@ from gonogo.engines.dbos.doors import Door, hang
 from gonogo.engines.dbos.engine import DbosEngine
 from gonogo.engines.dbos.groups import Groups
 from gonogo.engines.dbos.own import keep_own
+from gonogo.engines.dbos.sweep import sweeping
 from gonogo.engines.dbos.takeover import Lease, Told, Watch, end_at_once, hand_back
 from gonogo.engines.dbos.telling import told
 from gonogo.engines.urls import named
@@ -99,7 +100,7 @@ class DbosWorker:
         )
         _define(work, loop, limits, groups, doors)
         DBOS.listen_queues(list(doors))
-        ticking = loop.create_task(self._tick())
+        beside = [loop.create_task(self._tick()), loop.create_task(sweeping(self._pool, self._schema))]
         with told(f"DBOS can't be set up in {self.address}", self.address, _ADVICE):
             watch.start(self._fenced)
             await asyncio.to_thread(self._launch, limits, queues)
@@ -131,7 +132,8 @@ class DbosWorker:
         finally:
             for listen_no_more in deaf:
                 listen_no_more()
-            ticking.cancel()
+            for task in beside:
+                task.cancel()
             watch.stop()
             client.destroy()
             self._pool.dispose()
