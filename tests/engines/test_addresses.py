@@ -161,3 +161,13 @@ def test_a_worker_that_temporal_does_not_let_work_says_why(temporal: str) -> Non
 
     with pytest.raises(EngineError, match="can't be used: .*nowhere"):
         asyncio.run(serve())
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://ann@127.0.0.1/x", "postgresql://ann:hidden-word@h/x?sslmode=require"]
+)
+def test_the_name_of_a_worker_is_no_part_of_what_is_shown(url: str) -> None:
+    """Who reads a message wrote the address without it."""
+    shown = named(Address(url), "gonogo-vm-1")
+    assert shown.url.endswith("application_name=gonogo-vm-1")
+    assert str(shown) == str(Address(url))
