@@ -206,3 +206,15 @@ def test_a_resume_does_not_make_a_call_again_that_was_given_up(gonogo: Gonogo, t
     gonogo("cancel", "last", "--give-up")
     assert gonogo("resume", "last").code == 1
     assert under_way(tmp_path) == ITEMS
+
+
+def test_what_is_asked_of_a_run_beneath_one_that_is_over_is_refused(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Nobody would ever take it up, and to say that it is kept would be a lie."""
+    write(tmp_path, ONE, name="child.yaml")
+    doubtful(tmp_path, gonogo, CHILD)
+    gonogo("cancel", "last")
+    (child,) = [path.name for path in (tmp_path / ".gonogo" / "runs").iterdir() if "." in path.name]
+    for ask in (("answer", child, "patch", "unknown"), ("cancel", child)):
+        refused = gonogo(*ask)
+        assert (refused.code, f"nobody goes on with run {child}" in refused.err) == (2, True)
+    assert not list((tmp_path / ".gonogo").rglob("inbox/*.json"))

@@ -224,6 +224,7 @@ async def _ask(
     else:
         with suppress(RunLocked):
             result = await _gone_on(runs, run_id, left, options, waits)
+            _refuse_unheard(runs, outermost_of(runs, run_id), left)
     answers = {target: ids for target, ids in left.items() if ids}
     if away is None:
         away = await heard_within(runs, answers, refused) if _are_answers(requests) else None
@@ -253,10 +254,26 @@ async def _gone_on(
         raise
     except GonogoError:
         with suppress(JournalError):
-            for target, ids in left.items():
-                for request_id in ids:
-                    runs.inbox(target).done(request_id)
+            _withdraw(runs, left)
         raise
+
+
+def _withdraw(runs: Runs, left: Mapping[str, set[str]]) -> None:
+    for target, ids in left.items():
+        for request_id in ids:
+            runs.inbox(target).done(request_id)
+
+
+def _refuse_unheard(runs: Runs, outermost: str, left: Mapping[str, set[str]]) -> None:
+    """A run beneath one that is over is gone on with by nobody. Raises UsageError; JournalError."""
+    for target, ids in left.items():
+        lies_there = bool(ids) and target != outermost and _waiting(runs, target, ids)
+        if lies_there and end_of(state_of(runs.records(target))) is None:
+            _withdraw(runs, left)
+            raise UsageError(
+                f"nobody goes on with run {target}: the run around it, {outermost}, is over",
+                advice=f"'gonogo show {outermost}' shows how that ended",
+            )
 
 
 async def _tell(carried: Carried, options: Options, waits: Callable[[], bool]) -> GonogoError | None:
