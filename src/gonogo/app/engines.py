@@ -229,9 +229,11 @@ async def _serve(
     from gonogo.app.sweeping import sweeping
     from gonogo.app.unheard import Unheard
     from gonogo.app.worker import Worker
+    from gonogo.journal.postgres.health import check_sessions
 
     stopping = Ending()
     stopping.heed()
+    await asyncio.to_thread(check_sessions, address_of(options))
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
     # What a newer gonogo has made is refused before work is taken.
