@@ -31,6 +31,8 @@ def test_a_target_is_isolated_listed_and_let_in_again(gonogo: Gonogo) -> None:
     shown = gonogo("breakers").out
     assert "isolated" in shown
     assert "  shop at https://shop.example  for " in shown
+    assert "is closed" in gonogo("breakers", "reset", "shop at https://shop.example").err
+    gonogo("breakers", "isolate", KEY)
     [told] = gonogo("breakers", "reset", "shop.example", "--format", "json").json
     assert (told["state"], told["left_s"]) == ("closed", None)
 

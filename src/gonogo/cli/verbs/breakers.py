@@ -56,12 +56,14 @@ def COMMAND(  # noqa: N802 - what the group looks for
     elif key is None:
         raise UsageError(f"{action} needs the breaker's key", advice="'gonogo breakers' lists them")
     elif action == "isolate":
+        key = _key_of(key)
         whole = isolate_breaker(key, reason, by=who(), for_s=_seconds(duration), options=place)
         session.output.say(
-            f"{whole} gets no calls for {duration}; let it in again with: gonogo breakers reset {shlex.quote(key)}"
+            f"{_named(whole)} gets no calls for {duration}; "
+            f"let it in again with: gonogo breakers reset {shlex.quote(key)}"
         )
     else:
-        session.output.say(f"{reset_breaker(key, place)} is closed")
+        session.output.say(f"{_named(reset_breaker(_key_of(key), place))} is closed")
     _print(session, runs_dir, place, format_name)
     return 0
 
@@ -109,14 +111,18 @@ def _row(one: Any, style: Style) -> list[str]:
 
 
 def _named(key: str) -> str:
-    """`shop at https://shop.example`, or the address alone where that is the name, too; another key as it is. Either is
-    enough to name it, if no other has it.
-    """
+    """`shop at https://shop.example`, or the address alone where that is the name, too; another key as it is."""
     found = _KEY.fullmatch(key)
     if found is None:
         return key
     name, endpoint = found.groups()
     return str(name if name == endpoint else f"{name} at {endpoint}")
+
+
+def _key_of(told: str) -> str:
+    """The key that is told as `shop at https://shop.example`; anything else may be a key or a part of one."""
+    name, at, endpoint = told.partition(" at ")
+    return f"name={name}/endpoint={endpoint}" if at and "=" not in name else told
 
 
 def _opened(one: Any) -> list[str]:

@@ -206,13 +206,16 @@ class PostgresRuns(SharedRuns):
 
     def summaries(self, ids: Iterable[str]) -> list[Summary]:
         """These runs as a list shows them, in this order, with two queries; unknown ones say so in `note`."""
-        ids, schema = list(ids), self._link.schema
-        return self._link.do("list runs", lambda connection: listed.summaries(connection, ids, schema))
+        ids = list(ids)
+        return self._link.do(
+            "list runs", lambda connection: listed.summaries(connection, ids, self._link.schema)
+        )
 
     def find(self, wanted: Wanted, limit: int) -> list[Summary]:
         """The newest runs that are wanted. Raises JournalError."""
-        schema = self._link.schema
-        return self._link.do("list runs", lambda connection: listed.found(connection, wanted, limit, schema))
+        return self._link.do(
+            "list runs", lambda connection: listed.found(connection, wanted, limit, self._link.schema)
+        )
 
     def cut_off(self, run_id: str) -> bool:
         """Take a run from whoever writes it, alive or not, and end that session; whether there was one. It writes no
