@@ -14,10 +14,12 @@ from tests.hosts.test_worker import Touch, outcome
 from gonogo.core import decisions as d
 from gonogo.core.events import AttemptAsked
 from gonogo.core.state import State
+from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.errors import JournalError
 from gonogo.hosts import away, errands
-from gonogo.hosts.errands import Errands
+from gonogo.hosts.errands import SUSPECT, Errands
 from gonogo.journal.lines import NewerJournal
+from gonogo.journal.pool import Claim
 from gonogo.journal.replay import replay
 
 LIST = """
@@ -111,11 +113,35 @@ def test_a_mutating_call_that_is_offered_again_after_its_end_is_not_performed_ag
     with_calls(story, "mutates")
 
 
+def test_calls_that_lost_several_workers_are_performed_one_at_a_time() -> None:
+    """One of them may be what ends workers; beside it the others would be taken for it."""
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        for call in calls[:2]:
+            for _ in range(SUSPECT):
+                assert made.runs.pool.claim(run_id, call, "dead")
+        await made.workers["a"].lost("dead")
+        claimed: list[int] = []
+        pool, claim_free = made.runs.pool, made.runs.pool.claim_free
+
+        def noted(run_id: str, calls: list[int], worker: str, *, below: int | None = None) -> list[Claim]:
+            found = claim_free(run_id, calls, worker, below=below)
+            claimed.append(len(pool.suspects(run_id, calls, SUSPECT + 1)))
+            return found
+
+        pool.claim_free = noted  # type: ignore[method-assign]
+        await made.workers["a"].calls(run_id, calls, lambda number: None)
+        assert outcomes(await made.end(run_id)) == ["passed"] * 3
+        assert max(claimed) == 1
+
+    with_calls(story)
+
+
 def test_a_call_that_lost_too_many_workers_is_given_up_and_the_others_are_performed() -> None:
     """They came with it, and have done nothing wrong."""
 
     async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
-        for _ in range(6):
+        for _ in range(TAKEOVERS_MAX):
             assert made.runs.pool.claim(run_id, calls[0], "dead")
         await made.workers["a"].lost("dead")
         await made.workers["a"].calls(run_id, calls, lambda number: None)

@@ -52,14 +52,14 @@ def test_a_worker_makes_no_call_that_another_has_claimed_since(
     monkeypatch: pytest.MonkeyPatch, effects: str, made_all_the_same: bool
 ) -> None:
     """That one has left the doubt by then. What only reads may be made by both."""
-    catch_up = errands._Visit.catch_up
+    catch_up = errands.Visit.catch_up
 
-    def stalls(self: errands._Visit, seq: int) -> None:
+    def stalls(self: errands.Visit, seq: int) -> None:
         catch_up(self, seq)
         for call in self._runs.pool.open(self.run_id):
             assert self._runs.pool.claim(self.run_id, call, "other")
 
-    monkeypatch.setattr(errands._Visit, "catch_up", stalls)
+    monkeypatch.setattr(errands.Visit, "catch_up", stalls)
 
     async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
         await made.workers["a"].calls(run_id, calls[:1], lambda number: None)

@@ -208,6 +208,19 @@ def test_calls_of_a_lost_worker_are_claimed_by_others_who_know_of_it(pool: Pool,
     assert not pool.leave("r", 1, done(), before=0)
 
 
+def test_calls_that_were_claimed_so_often_are_suspects_and_can_be_left_out(pool: Pool, other: Pool) -> None:
+    """What has an end isn't one."""
+    pool.offer([ticket(call) for call in (1, 2, 3)])
+    for call in (1, 1, 2, 3, 3):
+        pool.claim("r", call, "dead")
+    other.leave("r", 3, done(3))
+    pool.lose("dead")
+    assert other.suspects("r", [1, 2, 3], 2) == [1]
+    assert [claim.ticket.command.call for claim in other.claim_free("r", [1, 2, 3], "w", below=2)] == [2]
+    assert other.claim("r", 1, "w", below=2) is None
+    assert [claim.before for claim in other.claim_free("r", [1], "w")] == [2]
+
+
 def test_what_a_lost_worker_had_is_told_until_somebody_claims_it(pool: Pool, other: Pool) -> None:
     """Whoever frees it may die before it has told others."""
     pool.offer([ticket(1), ticket(2), ticket(3)])

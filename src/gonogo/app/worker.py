@@ -99,7 +99,7 @@ class Worker:
 
         async def work() -> bool:
             try:
-                return await self._errands.perform(run_id, call, takes_over=takes_over)
+                return await self._errands.perform(run_id, call, takes_over=takes_over, tries=TAKEOVERS_MAX)
             except NewerJournal as problem:
                 log.warning("call %d of run %s is left to a newer worker: %s", call, run_id, problem.message)
                 return False
@@ -109,7 +109,7 @@ class Worker:
     async def calls(self, run_id: str, calls: Sequence[int], ended: Callable[[int], None]) -> Sequence[int]:
         """Perform those of these calls that no worker has; those that are for a newer worker."""
         try:
-            return await self._errands.perform_free(run_id, calls, ended, tries=TAKEOVERS_MAX + 1)
+            return await self._errands.perform_free(run_id, calls, ended, tries=TAKEOVERS_MAX)
         except NewerJournal as problem:
             log.warning("calls of run %s are left to a newer worker: %s", run_id, problem.message)
             return calls

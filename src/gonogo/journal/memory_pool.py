@@ -119,11 +119,15 @@ class MemoryPool(Pool):
             for ticket in tickets:
                 self._entries.setdefault((ticket.run_id, ticket.command.call), _Entry(ticket))
 
-    def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
+    def claim(
+        self, run_id: str, call: int, worker: str, *, again: bool = True, below: int | None = None
+    ) -> Claim | None:
         """Perform this call; None when there is nothing to perform."""
         with self._guard:
             entry = self._entries.get((run_id, call))
             if entry is None or entry.ended or (entry.worker and not again):
+                return None
+            if below is not None and entry.claims >= below:
                 return None
             entry.claims += 1
             had, entry.had = entry.had, worker
@@ -131,11 +135,19 @@ class MemoryPool(Pool):
             entry.lets = []
             return Claim(entry.ticket, entry.claims - 1, entry.stop, had=had)
 
-    def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
+    def claim_free(
+        self, run_id: str, calls: Collection[int], worker: str, *, below: int | None = None
+    ) -> list[Claim]:
         """Perform those that nobody has."""
         with self._guard:
-            found = (self.claim(run_id, call, worker, again=False) for call in sorted(calls))
+            found = (self.claim(run_id, call, worker, again=False, below=below) for call in sorted(calls))
             return [claim for claim in found if claim is not None]
+
+    def suspects(self, run_id: str, calls: Collection[int], least: int) -> list[int]:
+        """Those that have had so many claims, and no end."""
+        with self._guard:
+            entries = ((call, self._entries.get((run_id, call))) for call in sorted(calls))
+            return [call for call, entry in entries if entry and entry.claims >= least and not entry.ended]
 
     def lose(self, worker: str) -> list[tuple[str, int, str]]:
         """Let others claim what this worker has; all that is free like this."""

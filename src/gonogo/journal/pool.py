@@ -95,15 +95,25 @@ class Pool(Protocol):
         """Let these calls be claimed. One that is offered already stays as it is."""
         ...
 
-    def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
-        """Perform this call; None when it was taken back, is answered, or was never offered.
+    def claim(
+        self, run_id: str, call: int, worker: str, *, again: bool = True, below: int | None = None
+    ) -> Claim | None:
+        """Perform this call; None when it was taken back, is answered, was never offered, or has had `below` claims.
 
         With `again`, a call under way can be claimed: that its worker is dead is for the caller to know.
         """
         ...
 
-    def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
-        """Perform those of these calls that no worker has, by number: nobody claimed them, or who did was lost."""
+    def claim_free(
+        self, run_id: str, calls: Collection[int], worker: str, *, below: int | None = None
+    ) -> list[Claim]:
+        """Perform those of these calls that no worker has, by number: nobody claimed them, or who did was lost. Without
+        those that have had `below` claims.
+        """
+        ...
+
+    def suspects(self, run_id: str, calls: Collection[int], least: int) -> list[int]:
+        """Those of these calls that have had so many claims, and no end, by number."""
         ...
 
     def lose(self, worker: str) -> list[tuple[str, int, str]]:

@@ -138,37 +138,41 @@ async def _performed(
     begun: Callable[[bool], Coroutine[Any, Any, Any]],
     places: Places | None = None,
 ) -> Any:
-    """What comes of it. How many workers it lost is told with each sign of life, so the next one knows. Whoever takes
-    over waits until it is free, and whoever doesn't reach the store leaves it to others: that the store is away, or
-    that Temporal alone lost sight of who has it, is no fault of the work, and loses it no worker. It takes one of the
-    `places` first.
+    """What comes of it. Whoever takes over waits until it is free, and whoever doesn't reach the store leaves it to
+    others: that the store is away, or that Temporal alone lost sight of who has it, is no fault of the work, and loses
+    it no worker. It takes one of the `places` first.
+
+    Temporal counts the tries. Those that came back are told with each sign of life; the others have lost their workers,
+    be it before they gave any.
     """
     info = activity.info()
-    lost = _number(info.heartbeat_details)
-    if work.is_cut_off:
-        raise _for_others()
-    if info.attempt > 1 and not await _beating(work.free(run_id, number), lost, lambda: True, first_s=BEAT_S):
-        raise _for_others()
-    if lost >= LOSSES_MAX:
-        return await work.aside(run_id, number, lost)
-    if places is not None:
-        await _taken(places, lost)
+    back = _number(info.heartbeat_details)
+    lost = info.attempt - 1 - back
     try:
-        return await _beating(begun(info.attempt > 1), lost + 1, lambda: not work.is_cut_off)
-    except ApplicationError as problem:
-        if problem.type == NEWER:
-            activity.heartbeat(lost)  # this worker isn't lost
+        if work.is_cut_off:
+            raise _for_others()
+        if info.attempt > 1 and not await _beating(
+            work.free(run_id, number), back, lambda: True, first_s=BEAT_S
+        ):
+            raise _for_others()
+        if lost >= LOSSES_MAX:
+            return await work.aside(run_id, number, lost)
+        if places is not None:
+            await _taken(places, back)
+        return await _beating(begun(info.attempt > 1), back, lambda: not work.is_cut_off)
+    except BaseException:
+        activity.heartbeat(back + 1)
         raise
 
 
-async def _taken(places: Places, lost: int) -> None:
+async def _taken(places: Places, back: int) -> None:
     """Take a place. Temporal counts what a worker has of each task queue; its calls of all of them, and those of its
     runs, share as many. While there is none for long, another worker may have one.
     """
     asked = places.ask(1)
     try:
         if not asked.done():
-            await _beating(_over(asked), lost, lambda: True)
+            await _beating(_over(asked), back, lambda: True)
         if not asked.done():
             raise _for_others()
     except BaseException:
@@ -185,7 +189,7 @@ def _number(details: Sequence[Any]) -> int:
 
 
 async def _beating(
-    work: Coroutine[Any, Any, Any], lost: int, is_well: Callable[[], bool], *, first_s: float = 0.0
+    work: Coroutine[Any, Any, Any], back: int, is_well: Callable[[], bool], *, first_s: float = 0.0
 ) -> Any:
     """Tell the server that this worker lives, as long as it works and `is_well`: who is cut off from the store can't go
     on, and others may. After `first_s` at first, since what is told soon after it waits for two seconds. A worker that
@@ -196,7 +200,7 @@ async def _beating(
         await asyncio.wait([task], timeout=first_s)
         while not task.done():
             if is_well():
-                activity.heartbeat(lost)
+                activity.heartbeat(back)
             await asyncio.wait([task], timeout=BEAT_S)
     except asyncio.CancelledError:
         raise _out_of_sight(task) from None

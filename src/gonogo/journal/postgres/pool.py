@@ -31,6 +31,7 @@ T = TypeVar("T")
 log = logging.getLogger("gonogo.worker")
 
 _BY = b"by:"
+CLAIMS_MAX = 2**31 - 1
 _OFFER = """
     insert into gonogo_tickets (run_id, call, seq, command, label)
     select * from unnest(
@@ -44,6 +45,7 @@ _CLAIM = """
         select call, claimed as had from gonogo_tickets
         where run_id = %(run)s and call = any(%(calls)s) and not ended
             and (%(again)s or worker is null or claimed = %(token)b)
+            and (claims < %(below)s or claimed = %(token)b)
         order by call for update{mode}
     )
     update gonogo_tickets as ticket
@@ -152,14 +154,30 @@ class PostgresPool(Pool):
         if tickets:
             self._link.do("offer calls", lambda connection: connection.execute(_OFFER, given))
 
-    def claim(self, run_id: str, call: int, worker: str, *, again: bool = True) -> Claim | None:
+    def claim(
+        self, run_id: str, call: int, worker: str, *, again: bool = True, below: int | None = None
+    ) -> Claim | None:
         """Perform this call; None when there is nothing to perform. Raises JournalError."""
-        found = self._claimed(_CLAIM_ONE, run_id, [call], worker, again=again)
+        found = self._claimed(_CLAIM_ONE, run_id, [call], worker, again=again, below=below)
         return found[0] if found else None
 
-    def claim_free(self, run_id: str, calls: Collection[int], worker: str) -> list[Claim]:
+    def claim_free(
+        self, run_id: str, calls: Collection[int], worker: str, *, below: int | None = None
+    ) -> list[Claim]:
         """Perform those that nobody has. Raises JournalError."""
-        return self._claimed(_CLAIM_FREE, run_id, list(calls), worker, again=False)
+        return self._claimed(_CLAIM_FREE, run_id, list(calls), worker, again=False, below=below)
+
+    def suspects(self, run_id: str, calls: Collection[int], least: int) -> list[int]:
+        """Those that have had so many claims, and no end. Raises JournalError."""
+        query = (
+            "select call from gonogo_tickets where run_id = %s and call = any(%s) and claims >= %s and not ended"
+            " order by call"
+        )
+        rows = self._link.do(
+            f"look after calls of run {run_id}",
+            lambda connection: connection.execute(query, [run_id, list(calls), least]).fetchall(),
+        )
+        return [call for (call,) in rows]
 
     def lose(self, worker: str) -> list[tuple[str, int, str]]:
         """Let others claim what this worker has; all that is free like this. Raises JournalError."""
@@ -316,9 +334,19 @@ class PostgresPool(Pool):
         """Let go of the connection; what is done next makes a new one."""
         self._link.close()
 
-    def _claimed(self, query: str, run_id: str, calls: list[int], worker: str, *, again: bool) -> list[Claim]:
+    def _claimed(
+        self, query: str, run_id: str, calls: list[int], worker: str, *, again: bool, below: int | None
+    ) -> list[Claim]:
         token = _token(worker)
-        given = {"run": run_id, "calls": calls, "worker": worker, "token": token, "again": again}
+        most = CLAIMS_MAX if below is None else below
+        given = {
+            "run": run_id,
+            "calls": calls,
+            "worker": worker,
+            "token": token,
+            "again": again,
+            "below": most,
+        }
         rows = self._link.do(
             f"claim a call of run {run_id}",
             lambda connection: connection.execute(query, given, binary=True).fetchall(),
