@@ -5,6 +5,7 @@ worker, turns under a rate limit.
 from __future__ import annotations
 
 import http.server
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,6 +108,25 @@ def test_labels_of_a_worker_share_its_places(here: World) -> None:
     )
     assert verdict(here, here.submit(f"max_parallelism: 9\nsteps:\n{steps}{ONE[7:]}")) == "GO"
     assert most_at_once(here) == 1
+
+
+def test_calls_that_wait_for_a_place_are_other_workers_when_their_own_is_told_to_end(here: World) -> None:
+    """They haven't begun, so nobody need be asked what became of them."""
+    first = here.worker("--calls", "1")
+    step = "{type: command, mutates: true, exec: 'echo + >> began; while [ ! -e go ]; do sleep 0.05; done'}"
+    runs = [here.submit(f"steps:\n  one: {step}\n") for _ in range(3)]
+
+    def have_all_begun() -> bool:
+        return all((state := here.state(run_id)) is not None and bool(state.calls) for run_id in runs)
+
+    here.wait(have_all_begun, "the calls")
+    here.wait(lambda: len(here.lines("began")) == 1, "the first of them")
+    here.worker()
+    first.send_signal(signal.SIGTERM)
+    here.wait(lambda: len(here.lines("began")) == 3, "the others")
+    (here.folder / "go").touch()
+    assert {verdict(here, run_id) for run_id in runs} == {"GO"}
+    assert len(here.lines("began")) == 3
 
 
 # --- turns

@@ -107,11 +107,15 @@ class Fleet:
     async def _call(self, name: str, errand: Errand, takes_over: bool) -> None:
         entry = (errand.run_id, errand.call, errand.label, name)
         self._under_way.add(entry)
+        worker = self.workers[name]
+        place = worker.places.ask(1)
         try:
-            await self.workers[name].call(errand.run_id, errand.call, takes_over=takes_over)
+            await place
+            await worker.call(errand.run_id, errand.call, takes_over=takes_over)
         except asyncio.CancelledError:
             return  # its worker is gone
         finally:
+            worker.places.withdraw(place)
             self._under_way.discard(entry)
 
     def _spawn(self, work: Any) -> None:

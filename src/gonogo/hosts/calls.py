@@ -142,6 +142,19 @@ class Calls:
         fault = cancellation(command.step, "stopped before it started")
         self._post(self._outcomes.failure(command.call, self._clock.now(), fault))
 
+    def recall(self, may: Callable[[StartCall], bool]) -> list[StartCall]:
+        """Those that still wait to begin, and `may` be performed elsewhere: none of them begins here any more."""
+        waiting = [
+            flight
+            for call, flight in self._flights.items()
+            if not flight.called and self._slots.is_waiting(call) and may(flight.command)
+        ]
+        for flight in waiting:
+            del self._flights[flight.command.call]
+            if flight.task is not None:
+                flight.task.cancel()
+        return [flight.command for flight in waiting]
+
     def stop(self, call: int) -> None:
         """Tell a call to stop; one that has returned meanwhile stays returned."""
         flight = self._flights.get(call)

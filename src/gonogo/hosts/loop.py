@@ -376,8 +376,12 @@ class RunLoop:
                     f"the worker that had run {self.state.run_id} ended", advice="another one goes on"
                 )
             )
-        elif leaving.asked and not (len(self._calls) or self._inbox or self._pen.is_stuck):
-            self._finish()
+        elif leaving.asked and not self._pen.is_stuck:
+            for command in self._calls.recall(self._away.takes):
+                self._away.start(command)
+            self._away.send(self._pen.last)
+            if not (len(self._calls) or self._inbox):
+                self._finish()
 
     def _check_alive(self) -> None:
         """Nothing in flight, timed or queued, but not ended: stop loudly (core-notes.md 8)."""

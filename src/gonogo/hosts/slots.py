@@ -202,6 +202,10 @@ class Slots:
         self.let_go(call)
         del self._wanted[call]
 
+    def is_waiting(self, call: int) -> bool:
+        """Whether the call has come for what it needs, and hasn't got it."""
+        return call in self._wanted and call not in self._held
+
     def let_go(self, call: int) -> None:
         """Others may have what the call has. Nothing happens to a call that has nothing."""
         if call in self._held:
