@@ -208,13 +208,28 @@ def test_a_resume_does_not_make_a_call_again_that_was_given_up(gonogo: Gonogo, t
     assert under_way(tmp_path) == ITEMS
 
 
+@pytest.mark.parametrize("more", [(), ("--give-up",)])
+def test_a_cancel_does_not_lose_a_doubt_in_a_run_beneath(
+    gonogo: Gonogo, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """The run around it would end without a word about it, and a resume would make the call once more."""
+    write(tmp_path, ONE, name="child.yaml")
+    doubtful(tmp_path, gonogo, CHILD + "\nask: {type: human-input, prompt: '?'}")
+    refused = gonogo("cancel", "last", *more)
+    assert (refused.code, "would be lost with run" in refused.err) == (2, True)
+    assert "inner.patch" in refused.err
+    assert gonogo("answer", "last", "inner.patch", "unknown").code == 3
+    assert gonogo("cancel", "last", *more).code == 0
+
+
 def test_what_is_asked_of_a_run_beneath_one_that_is_over_is_refused(gonogo: Gonogo, tmp_path: Path) -> None:
     """Nobody would ever take it up, and to say that it is kept would be a lie."""
-    write(tmp_path, ONE, name="child.yaml")
-    doubtful(tmp_path, gonogo, CHILD)
+    write(tmp_path, "ask: {type: human-input, prompt: '?'}", name="child.yaml")
+    write(tmp_path, CHILD)
+    assert gonogo("run").code == 3
     gonogo("cancel", "last")
     (child,) = [path.name for path in (tmp_path / ".gonogo" / "runs").iterdir() if "." in path.name]
-    for ask in (("answer", child, "patch", "unknown"), ("cancel", child)):
+    for ask in (("answer", child, "ask", "yes"), ("cancel", child)):
         refused = gonogo(*ask)
-        assert (refused.code, f"nobody goes on with run {child}" in refused.err) == (2, True)
+        assert (refused.code, f"nobody goes on with run {child}" in refused.err) == (2, True), refused
     assert not list((tmp_path / ".gonogo").rglob("inbox/*.json"))
