@@ -14,6 +14,8 @@ from tests.servers.postgres import Server
 
 from gonogo.app.engines import Carrier
 from gonogo.engines.dbos.names import schema_of
+from gonogo.journal.postgres.address import Address
+from gonogo.journal.postgres.identity import identity_of
 
 ONE = "steps:\n  a: {type: command, exec: 'echo a >> done'}\n"
 SLOW = "steps:\n  a: {type: command, exec: 'echo + >> at; sleep 0.5; echo - >> at'}\n"
@@ -88,6 +90,33 @@ def test_stores_in_two_schemas_of_a_database_have_no_queue_in_common(
     finally:
         first.close()
         second.close()
+
+
+@pytest.mark.slow
+def test_stores_that_share_a_temporal_have_no_queue_in_common(
+    on_dbos: World, tmp_path: Path, postgres: Server, temporal: str
+) -> None:
+    """Nobody gave it a name; a worker of the one would take runs and calls of the other."""
+    stores = [on_dbos.store, postgres.new_database()]
+    worlds = [World(store, tmp_path, Carrier("temporal", temporal)) for store in stores]
+    try:
+        for each in worlds:
+            each.worker()
+        for each in [*worlds, *worlds]:
+            assert settled(each, each.submit(ONE)) == "GO"
+        said = [line for each in worlds for line in each.said]
+        assert not any("aside" in line or "there is no run" in line for line in said)
+    finally:
+        for each in worlds:
+            each.close()
+        postgres.drop(stores[1])
+
+
+def test_a_store_keeps_its_name(on_dbos: World, postgres: Server) -> None:
+    """And no other has it, be it in another schema of the same database."""
+    postgres.execute("create schema one", on_dbos.store)
+    one, other = Address(on_dbos.store), Address(f"{on_dbos.store}?options=-csearch_path%3Done")
+    assert identity_of(one) == identity_of(one) != identity_of(other)
 
 
 def test_each_schema_has_a_schema_of_its_own_for_dbos_whatever_its_name() -> None:

@@ -83,7 +83,8 @@ class World:
 
     def starting(self, *arguments: str, clock_s: float = 0.0) -> subprocess.Popen[str]:
         """One more, which takes work soon; its clock is ahead by `clock_s`."""
-        where = ["--url", self.carrier.address, "--queue", self.carrier.queue] if self.carrier.address else []
+        where = ["--url", self.carrier.address] if self.carrier.address else []
+        where += ["--queue", self.carrier.queue] if self.carrier.queue else []
         command = [
             sys.executable,
             "-m",

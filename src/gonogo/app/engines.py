@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CARRIED", "ENGINES", "Carrier", "Limits", "address_of", "carrier_of", "engine_for", "follow", "followed",
-    "hand_on", "has_started", "serve", "shared", "start_of", "submit_run",
+    "hand_on", "has_started", "in_own_queue", "serve", "shared", "start_of", "submit_run",
 ]  # fmt: skip
 
 Name = Literal["dbos", "temporal"]
@@ -41,11 +41,13 @@ log = logging.getLogger("gonogo.worker")
 
 
 class Carrier(Struct, frozen=True):
-    """An engine and where it is: DBOS in the store's own database, Temporal at an `address` (host:port), in a queue."""
+    """An engine and where it is: DBOS in the store's own database, Temporal at an `address` (host:port), in a queue;
+    without a name, in one of the store's own.
+    """
 
     name: Name
     address: str = ""
-    queue: str = "gonogo"
+    queue: str = ""
 
 
 def carrier_of(first: RunStarted) -> Carrier | None:
@@ -74,6 +76,7 @@ def submit_run(plan: Plan, start: Start, options: Options, carrier: Carrier) -> 
             f"-e {name} is a secret, which isn't kept with a run",
             advice="set it in the environment of the workers",
         )
+    carrier = in_own_queue(carrier, options)
     kept = {
         **start.context,
         CARRIED: {"name": carrier.name, "address": carrier.address, "queue": carrier.queue},
@@ -173,6 +176,18 @@ def shared(options: Options) -> SharedRuns:
     return runs
 
 
+def in_own_queue(carrier: Carrier, options: Options) -> Carrier:
+    """The same with its queue. By itself each store has one: workers of another would take what they don't know.
+
+    Raises JournalError.
+    """
+    if carrier.name != "temporal" or carrier.queue:
+        return carrier
+    from gonogo.journal.postgres.identity import identity_of
+
+    return Carrier(carrier.name, carrier.address, f"gonogo-{identity_of(address_of(options))}")
+
+
 def engine_for(carrier: Carrier, options: Options) -> Engine:
     """The side of an engine that hands work over. Raises EngineError, UsageError."""
     try:
@@ -234,6 +249,7 @@ async def _serve(
     stopping = Ending()
     stopping.heed()
     await asyncio.to_thread(check_sessions, address_of(options))
+    carrier = await asyncio.to_thread(in_own_queue, carrier, options)
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
     # What a newer gonogo has made is refused before work is taken.

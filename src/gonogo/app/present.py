@@ -142,7 +142,7 @@ def _queue(carrier: Carrier) -> str:
 
 def _command(carrier: Carrier) -> str:
     where = f" --url {shlex.quote(carrier.address)}" if carrier.address else ""
-    queue = f" --queue {shlex.quote(carrier.queue)}" if carrier.address and carrier.queue != "gonogo" else ""
+    queue = f" --queue {shlex.quote(carrier.queue)}" if carrier.address and carrier.queue else ""
     return f"gonogo worker --engine {carrier.name}{where}{queue}"
 
 

@@ -138,7 +138,9 @@ def engine(function: F) -> F:
         "--engine", type=click.Choice(("dbos", "temporal")), metavar="NAME", help="dbos or temporal."
     )
     url = click.option("--url", default="", metavar="HOST:PORT", help="Where the Temporal server is.")
-    queue = click.option("--queue", default="gonogo", metavar="NAME", help="Temporal's task queue; gonogo.")
+    queue = click.option(
+        "--queue", default="", metavar="NAME", help="Temporal's task queue; one of the store's own."
+    )
     return names(url(queue(function)))
 
 

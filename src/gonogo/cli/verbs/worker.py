@@ -89,7 +89,8 @@ def COMMAND(session: Session, /, engine: str | None, **given: Any) -> int:  # no
 
 
 def _where(carrier: Carrier) -> str:
-    return f" at {carrier.address}, queue {carrier.queue}" if carrier.address else ""
+    at = f" at {carrier.address}" if carrier.address else ""
+    return f"{at}, queue {carrier.queue}" if carrier.queue else at
 
 
 def _takes(limits: Limits) -> str:
