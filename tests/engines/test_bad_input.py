@@ -197,6 +197,19 @@ steps:
     assert state.nodes["sum"][""].output == 2 * LARGE_BYTES
 
 
+def test_a_run_that_the_store_doesnt_have_is_told_of_at_once_and_isnt_set_aside(here: World) -> None:
+    """It was deleted, or somebody has two stores' workers share a queue."""
+    here.worker()
+    engine = engine_for(here.carrier, here.options)
+    engine.submit("20260101-000000-abcdef")
+    engine.close()
+    here.wait(
+        lambda: any("there is no run 20260101-000000-abcdef" in line for line in here.said), "the reason"
+    )
+    assert any("is another store's" in line for line in here.said)
+    assert not any("aside" in line or "tried again" in line for line in here.said)
+
+
 def test_a_run_of_a_newer_gonogo_is_left_to_a_newer_worker(here: World) -> None:
     """It is neither begun nor set aside; who can read it goes on with it."""
     from gonogo.core.events import RunStarted

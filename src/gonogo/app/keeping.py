@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
 from gonogo.errors import EngineError, JournalError, RunLocked, SandboxError
-from gonogo.journal.lines import NewerJournal
+from gonogo.journal.lines import NewerJournal, NoSuchRun
 
 T = TypeVar("T")
 Key = tuple[str, int | None]
@@ -64,7 +64,7 @@ async def persistently(work: Callable[[], Awaitable[T]], tell: Callable[[str], o
     for pause_s in AGAIN_S:
         try:
             return await work()
-        except (RunLocked, NewerJournal):
+        except (RunLocked, NewerJournal, NoSuchRun):
             raise
         except _MAY_PASS as problem:
             tell(f"{problem.message}; it is tried again in {pause_s:g} s")

@@ -22,7 +22,7 @@ from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
 from gonogo.hosts.local import run_again, run_new
 from gonogo.hosts.slots import Places
-from gonogo.journal.lines import NewerJournal
+from gonogo.journal.lines import NewerJournal, NoSuchRun
 from gonogo.journal.pool import Ticket
 from gonogo.journal.sharing import SharedRuns
 
@@ -171,6 +171,11 @@ class Worker:
         except NewerJournal as problem:
             log.warning("run %s is left to a newer worker: %s", run_id, problem.message)
             return NEWER_S
+        except NoSuchRun as problem:  # there is nothing to set aside
+            log.error(
+                "%s: it was deleted, or is another store's, whose workers share this queue", problem.message
+            )
+            return None
         except GonogoError as problem:
             self._set_aside(run_id, problem.message)
             return None

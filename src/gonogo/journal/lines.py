@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from gonogo.errors import JournalError
 from gonogo.journal.codec import LineDamaged, NewerFormat, check_first
 
-__all__ = ["NewerJournal", "Reading"]
+__all__ = ["NewerJournal", "NoSuchRun", "Reading"]
 
 CLOCK_S_MAX = 1e9
 """No run is older than thirty years; a clock beyond that is damage, or a forgery."""
@@ -34,6 +34,10 @@ R = TypeVar("R", bound=_Numbered)
 
 class NewerJournal(JournalError):  # noqa: N818 - the name says what is wrong
     """A newer gonogo wrote the journal: it is well, and for others to go on with."""
+
+
+class NoSuchRun(JournalError):  # noqa: N818 - the name says what is wrong
+    """A store doesn't have the run: it was deleted, or is another store's."""
 
 
 class Reading(Generic[R]):

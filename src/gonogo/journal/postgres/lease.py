@@ -15,6 +15,7 @@ from hashlib import blake2b
 
 from gonogo.errors import JournalError, RunLocked
 from gonogo.journal.files import Holder
+from gonogo.journal.lines import NoSuchRun
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.link import Connection, Link, NotYet
 
@@ -193,9 +194,9 @@ def held_keys(connection: Connection) -> set[int]:
     return {key for _, key in connection.execute(_HELD).fetchall()}
 
 
-def no_such_run(run_id: str, address: Address) -> JournalError:
+def no_such_run(run_id: str, address: Address) -> NoSuchRun:
     """What to say of a run that isn't there."""
-    return JournalError(f"there is no run {run_id} in {address}", advice="'gonogo runs' lists the runs")
+    return NoSuchRun(f"there is no run {run_id} in {address}", advice="'gonogo runs' lists the runs")
 
 
 def epoch_of(run_id: str, connection: Connection) -> int:
