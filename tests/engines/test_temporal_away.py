@@ -78,6 +78,10 @@ class Development:
         self._process.kill()
         self._process.wait(30)
 
+    def forget(self) -> None:
+        """What it knew, once it is killed."""
+        self._file.unlink()
+
 
 @pytest.fixture
 def temporal_of_ours(tmp_path: Path) -> Iterator[Development]:
@@ -144,6 +148,25 @@ def test_a_temporal_that_is_killed_and_started_again_costs_time_and_nothing_else
     here.wait(lambda: here.state(left).stopping == "cancelled", "the cancel")  # type: ignore[union-attr]
     assert sorted(map(int, here.lines("done"))) == list(range(ITEMS))
     assert (here.lines("own"), here.lines("far")) == (["first", "second"], ["x"])
+    assert [each.poll() for each in here.workers] == [None, None]
+
+
+def test_calls_that_a_temporal_forgot_go_on_once_somebody_resumes_their_run(
+    here: World, temporal_of_ours: Development
+) -> None:
+    """It is killed and begins anew with nothing; the worker that has the run knows of that as little as the others."""
+    here.worker("--calls", "1")
+    here.worker("--calls", "1")
+    run_id = here.submit(LIST)
+    here.wait(lambda: len(here.lines("done")) > 3, "some items")
+    temporal_of_ours.kill()
+    temporal_of_ours.forget()
+    pause(AWAY_S)
+    lost = here.runs.pool.unclaimed(run_id)
+    assert lost
+    temporal_of_ours.start()
+    assert app.resume_run(run_id, options=here.options).verdict == "GO"
+    assert sorted(map(int, here.lines("done"))) == list(range(ITEMS))
     assert [each.poll() for each in here.workers] == [None, None]
 
 

@@ -11,6 +11,7 @@ from tests.hosts.fleet import Fleet
 from tests.hosts.test_worker import Touch, outcome, with_fleet
 
 from gonogo.app import living, worker
+from gonogo.engines.base import Errand
 from gonogo.errors import RunLocked
 from gonogo.journal.memory import MemoryJournal
 
@@ -124,6 +125,26 @@ def test_a_run_that_another_process_has_is_looked_at_again_where_nobody_else_wou
         journal.close()
 
     with_fleet(story, "a")
+
+
+@pytest.mark.parametrize("reopens", [True, False])
+def test_calls_that_an_engine_forgot_are_handed_over_when_somebody_resumes_a_run_that_another_worker_has(
+    reopens: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has it takes them for handed over. Once for each time that is asked: there may be many."""
+    monkeypatch.setattr(worker, "TAKEN_S", 0.0)
+    handed: list[tuple[Errand, ...]] = []
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        monkeypatch.setattr(made, "perform", lambda errands: handed.append(tuple(errands)))
+        run_id = await made.start(FAR)
+        async with asyncio.timeout(20):
+            while not handed:  # noqa: ASYNC110 - nobody tells of an offer
+                await asyncio.sleep(0.01)
+        assert await made.workers["b"].segment(run_id, reopens=reopens, alone=True) == worker.HELD_S
+        assert handed == [(Errand(run_id, 1, "far"),)] * (2 if reopens else 1)
+
+    with_fleet(story, "a", "b")
 
 
 async def had(made: Fleet, run_id: str) -> MemoryJournal:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from gonogo.app.keeping import Here
 from gonogo.engines.base import Engine, Errand
@@ -61,25 +61,28 @@ class Living:
             await _is_set(heard, LISTENS_S)
             while (run_id, call) not in self._here.keys and await self._answers(heard):
                 if call is None:
-                    await self._hand_over(run_id, handed)
+                    handed |= await self.handed_over(run_id, handed)
                 await asyncio.sleep(SILENT_S)
         finally:
             deaf()
 
-    async def _answers(self, heard: asyncio.Event) -> bool:
-        heard.clear()
-        self._pool.ring([WHO])
-        return await _is_set(heard, SILENT_S)
-
-    async def _hand_over(self, run_id: str, handed: set[int]) -> None:
-        waiting = {call: label for call, label in self._pool.unclaimed(run_id) if call not in handed}
+    async def handed_over(self, run_id: str, known: Collection[int] = ()) -> set[int]:
+        """Hand over calls of a run that another worker has, and that nobody has claimed: those that were handed over,
+        of all but the `known`. None when the engine can't be had. Raises JournalError.
+        """
+        waiting = {call: label for call, label in self._pool.unclaimed(run_id) if call not in known}
         try:
             errands = [Errand(run_id, call, label) for call, label in waiting.items()]
             await asyncio.to_thread(self._engine.perform, errands)
         except EngineError as problem:
             log.warning("%d calls of run %s wait: %s", len(waiting), run_id, problem.message)
-        else:
-            handed |= waiting.keys()
+            return set()
+        return set(waiting)
+
+    async def _answers(self, heard: asyncio.Event) -> bool:
+        heard.clear()
+        self._pool.ring([WHO])
+        return await _is_set(heard, SILENT_S)
 
 
 async def _is_set(event: asyncio.Event, within_s: float) -> bool:

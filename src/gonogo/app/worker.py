@@ -81,6 +81,8 @@ class Worker:
             try:
                 return await self._carried(run_id, reopens)
             except RunLocked:  # whoever has it hears of every request
+                if alone and reopens:  # what it handed over may be lost with all that the engine knew
+                    await self._living.handed_over(run_id)
                 return HELD_S if alone else None
 
         return await self._here.done((run_id, None), work, given_again=takes_over)
