@@ -159,6 +159,41 @@ def test_what_holds_for_the_whole_workflow_has_its_line_too(gonogo: Gonogo, tmp_
     assert "`env` of the workflow is changed" in refused.err
 
 
+WHO = """inputs:
+  - {name: who, default: world}
+"""
+READS = MENDED.replace("echo b >>", "echo {{ inputs.who | shell_escape }} >>")
+
+
+def test_a_mended_step_may_have_a_new_input_with_a_default(gonogo: Gonogo, tmp_path: Path) -> None:
+    """It has its default in this run; a resume after it, and a replay, know of it."""
+    write(tmp_path, STEPS)
+    assert gonogo("run").code == 1
+    write(tmp_path, READS, top=WHO)
+    assert gonogo("resume", "last", "--from", "b", "--config", "gonogo.yaml").code == 0
+    assert effects(tmp_path) == ["a", "b", "world", "c"]
+    assert gonogo("resume", "last", "--from", "b").code == 0
+    assert effects(tmp_path)[4:] == ["world", "c"]
+    assert replay(app.open_run(app.find_run("last", options(tmp_path)), options(tmp_path))) == []
+
+
+def test_an_input_that_a_step_which_stays_reads_can_not_be_added_or_removed(
+    gonogo: Gonogo, tmp_path: Path
+) -> None:
+    """With the line of the step, and the way to have it."""
+    write(tmp_path, READS, top=WHO)
+    gonogo("run")
+    write(tmp_path, READS)
+    refused = gonogo("resume", "last", "--from", "c", "--config", "gonogo.yaml")
+    assert refused.code == 2
+    assert "step 'b' has run and stays, but reads the input 'who'" in refused.err
+    assert "--from b" in refused.err
+    write(tmp_path, READS, top=WHO.replace("world", "other"))
+    refused = gonogo("resume", "last", "--from", "b", "--config", "gonogo.yaml")
+    assert "gonogo.yaml:2:" in refused.err
+    assert "the input 'who' is changed; a run keeps its own" in refused.err
+
+
 def test_a_changed_workflow_may_have_steps_more(gonogo: Gonogo, tmp_path: Path) -> None:
     """Nothing need be named for that."""
     write(tmp_path, MENDED)
@@ -210,7 +245,9 @@ def test_a_child_is_asked_for_by_its_parent(gonogo: Gonogo, tmp_path: Path) -> N
     refused = gonogo("resume", child, "--from", "x")
     assert refused.code == 2
     assert "--from flow" in refused.err
-    assert gonogo("resume", "last", "--from", "flow").code == 2  # nobody knows beforehand what a file's steps do
+    assert (
+        gonogo("resume", "last", "--from", "flow").code == 2
+    )  # nobody knows beforehand what a file's steps do
     assert gonogo("resume", "last", "--from", "flow", "--yes").code == 0
     assert len(app.run_ids(options(tmp_path))) == 3  # the second run of the step is a child of its own
 

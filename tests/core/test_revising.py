@@ -132,6 +132,76 @@ def test_what_a_run_is_given_at_its_start_stays(key: str) -> None:
     assert refusal(script, again("a", plan=revised(script, step("a"), **{key: {"A": {}}}))).key == key
 
 
+READS = ["inputs.who", "{{ inputs['who'] }}", "inputs?.who", "inputs.who-1", "all(inputs)", "inputs[name]"]
+"""Ways to read an input: by its name, or not saying which."""
+
+
+def test_an_input_that_is_added_with_a_default_has_it() -> None:
+    """A step that is mended may need one; a replay comes to the same."""
+    before = {"old": {"default": 1}}
+    script = Script(plan(step("a", if_="inputs.old"), step("b", "a"), inputs=before), calls={"b": LOGICAL})
+    keys = {**before, "who": {"default": "me"}, "maybe": {"required": False}}
+    new = revised(script, step("a", if_="inputs.old"), step("b", "a", config={"exec": READS[0]}), inputs=keys)
+    script.tell(again("b", plan=new))
+    assert (script.started, script.state.inputs) == (["a", "b", "b"], {"who": "me"})
+    assert difference(script.folded(), script.state) is None
+
+
+def test_an_input_that_nobody_reads_may_go() -> None:
+    """Nothing rests on it."""
+    declared = {"who": {"default": 1}, "more": {"default": 1}}
+    given = {"who": 2, "more": 3}
+    script = Script(plan(step("a"), step("b", "a"), inputs=declared), calls={"b": LOGICAL}, inputs=given)
+    new = revised(script, step("a"), step("b", "a"), inputs={"more": declared["more"]})
+    assert look(script, again("b", plan=new)).members
+    script.tell(again("b", plan=new))
+    assert script.state.inputs == {"more": 3}
+
+
+@pytest.mark.parametrize("where", ["if_", "config", "env", "fail_if"])
+@pytest.mark.parametrize("text", READS)
+@pytest.mark.parametrize("inputs", [({}, {"who": {"default": 1}}), ({"who": {"default": 1}}, {})])
+def test_what_ran_and_stays_reads_no_input_that_is_added_or_removed(
+    inputs: tuple[dict[str, Any], dict[str, Any]], text: str, where: str
+) -> None:
+    """It was judged without, or with it. Run again, it may."""
+    keys: dict[str, Any] = {where: text if where.endswith("if_") or where == "fail_if" else {"exec": [text]}}
+    script = Script(
+        plan(step("a", **keys), step("b", "a"), inputs=inputs[0]),
+        calls={"b": LOGICAL},
+        answers={text: where == "if_"},
+    )
+    new = revised(script, step("a", **keys), step("b", "a"), inputs=inputs[1])
+    problem = refusal(script, again("b", plan=new))
+    assert (problem.step, "reads the input 'who'" in problem.message) == ("a", True)
+    assert ("is new" in problem.message) == bool(inputs[1])
+    assert len(look(script, again("a", plan=new)).members) == 2
+
+
+def test_a_step_that_reads_another_input_may_stay() -> None:
+    """Which one is seen by its name."""
+    keys = {"config": {"exec": "inputs.whole, inputs.x-inputs.y, my_inputs"}}
+    before = {name: {"default": 1} for name in ("whole", "x", "y")}
+    script = Script(plan(step("a", **keys), step("b", "a"), inputs=before), calls={"b": LOGICAL})
+    new = revised(script, step("a", **keys), step("b", "a"), inputs={**before, "who": {"default": 1}})
+    assert look(script, again("b", plan=new)).members == {("b", ""): "asked"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ({}, {"who": {}}, "is new and has no default"),
+        ({"who": {"default": 1}}, {"who": {"default": 2}}, "is changed; a run keeps its own"),
+        ({}, {"who": {"default": 2}}, "was given one of that name before"),
+    ],
+)
+def test_other_changes_of_inputs_are_refused(before: dict[str, Any], after: dict[str, Any], why: str) -> None:
+    """The run has no value that was looked at for them."""
+    script = Script(plan(step("a"), inputs=before), inputs={"who": 7})
+    problem = refusal(script, again("a", plan=revised(script, step("a"), inputs=after)))
+    assert (problem.key, why in problem.message) == ("inputs", True)
+
+
 def test_other_limits_of_the_run_may_change() -> None:
     """And the host keeps to them."""
     script = Script(plan(step("a"), step("b", "a")))

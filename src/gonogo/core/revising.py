@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from gonogo.core import new_inputs
 from gonogo.core.graph import Graph
 from gonogo.core.parts import site_at, site_of_items
 from gonogo.core.plan import Block, Expression, FailureCondition, Plan, Step, Target
@@ -33,8 +34,8 @@ WORDS = {
 """What fields are called in a workflow file, where it is another name."""
 OF_ALL = ("fail_if", "failure_conditions", "safety")
 """What a workflow says for all its steps, so that it may change only where none stays."""
-OF_THE_START = ("env", "inputs", "memory")
-"""What a run is given when it starts."""
+OF_THE_START = ("env", "memory")
+"""What a run is given when it starts, its inputs aside (new_inputs.py)."""
 
 
 class Unfit(Exception):  # noqa: N818 - the name says what happened
@@ -188,6 +189,7 @@ def check(state: State, before: Plan, members: Collection[Place]) -> None:
     staying = [name for name in plan.steps if name in before.steps and _stays(state, name, members)]
     _check_steps(state, before, staying)
     _check_workflow(state, before, staying)
+    _check_inputs(state, before, staying)
     for done in state.undoable:
         if before.steps[done.step].compensate != plan.steps[done.step].compensate:
             raise Unfit(
@@ -233,6 +235,40 @@ def _check_workflow(state: State, before: Plan, staying: Sequence[str]) -> None:
             )
 
 
+def _check_inputs(state: State, before: Plan, staying: Sequence[str]) -> None:
+    plan = state.graph.plan
+    why = new_inputs.misfit(state.inputs, before, plan)
+    if why:
+        raise Unfit(
+            why, "leave `inputs` as it was, add some with a default, or start a new run", key="inputs"
+        )
+    changed = new_inputs.changed(before, plan)
+    for name in staying if changed else ():
+        read = new_inputs.first_read(_texts_of(plan, plan.steps[name]), changed)
+        if read is not None:
+            is_new = "is new" if read in plan.inputs else "the changed workflow doesn't have"
+            raise Unfit(
+                f"step {name!r} has run and stays, but reads the input {read!r}, which {is_new}",
+                f"run it again, too (--from {name}), or leave `inputs` as it was",
+                name,
+            )
+
+
+def _texts_of(plan: Plan, step: Step) -> Iterator[str]:
+    """All that may read an input before the step has ended, and what the workflow says for all its steps."""
+    numbers: list[int] = []
+
+    def noted(number: int) -> int:
+        numbers.append(number)
+        return number
+
+    _step(step, noted)
+    _maybe(plan.fail_if, noted)
+    _conditions(plan.failure_conditions, noted)
+    yield from (plan.expressions[number].source for number in numbers)
+    yield from new_inputs.texts_in([step.config, step.env, plan.env])
+
+
 def _stays(state: State, name: str, members: Collection[Place]) -> bool:
     return any(has_run(node) and not is_among(node, members) for node in state.nodes[name].values())
 
@@ -248,6 +284,7 @@ def is_among(node: Node, members: Collection[Place]) -> bool:
 def take_plan(state: State, plan: Plan) -> None:
     """Have the state rest on another plan. What ran is as it was; a step that is gone, and never ran, is forgotten."""
     nodes = state.nodes
+    state.inputs = new_inputs.renewed(state.inputs, state.graph.plan, plan)
     state.graph = graph = Graph(plan)
     state.limit_of_slots = plan.limits.max_parallelism
     state.ready.clear()
