@@ -1,7 +1,7 @@
-"""Large outputs in records: kept apart as blobs when a line is written, put back when it is read.
+"""Large values in records: kept apart as blobs when a line is written, put back when it is read.
 
-State, expressions, templates and fan-outs always have the whole value; only the line stays small. Which value was kept
-apart is said by the record (`apart`), so that an output which merely looks like a reference stays what it is.
+State, expressions, templates and fan-outs always have the whole value; only the line stays small. Which values were
+kept apart is said by the record (`apart`), so that an output which merely looks like a reference stays what it is.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import UNSET, structs
+from msgspec import Struct, structs
 
-from gonogo.core.events import CallDone, CallFailed
+from gonogo.core.events import CallDone, CallFailed, RunStarted
+from gonogo.core.plan import Plan
 from gonogo.errors import Bug, JournalError
 from gonogo.journal.blobs import BLOB_BYTES, is_reference, reference
 from gonogo.journal.codec import encode_line
@@ -45,30 +46,85 @@ def lines_of(
 
 
 def line_of(record: Record, blobs: Blobs) -> bytes:
-    """The record's line; a long one has its output kept apart. Raises as `encode_line`, and JournalError."""
+    """The record's line; a long one has its large values kept apart. Raises as `encode_line`, and JournalError."""
     line = encode_line(record)
     return line if len(line) <= BLOB_BYTES else encode_line(kept_apart(record, blobs))
 
 
 def kept_apart(record: Record, blobs: Blobs) -> Record:
-    """The record with a large output replaced by a reference to it."""
-    event = record.event
-    if not isinstance(event, CallDone | CallFailed) or event.output is UNSET:
+    """The record without the large values of its event, and with references to them."""
+    found: dict[str, Any] = {}
+    event = _without_large(record.event, "", blobs, found)
+    if not found:
         return record
-    kept = blobs.put(event.output)
-    if kept is event.output:
-        return record
-    return structs.replace(record, event=structs.replace(event, output=kept), apart=OUTPUT)
+    if found.keys() == {OUTPUT}:
+        return structs.replace(record, event=structs.replace(event, output=found[OUTPUT]), apart=OUTPUT)
+    return structs.replace(record, event=event, apart=found)
 
 
 def put_back(record: Record, blobs: Blobs) -> Record:
     """The record as it was decided upon. Raises JournalError when what was kept apart is gone or changed."""
-    event = record.event
-    if record.apart != OUTPUT or not isinstance(event, CallDone | CallFailed):
-        return record
-    if not is_reference(event.output):
-        raise JournalError(f"record {record.seq} says that its output is kept apart, but names no blob")
-    return structs.replace(record, event=structs.replace(event, output=blobs.get(event.output)), apart="")
+    event, apart = record.event, record.apart
+    if apart == OUTPUT and isinstance(event, CallDone | CallFailed):
+        return structs.replace(
+            record, event=structs.replace(event, output=_kept(record, OUTPUT, event.output, blobs)), apart=""
+        )
+    for path, kept in apart.items() if isinstance(apart, dict) else ():
+        event = _with(event, path, _kept(record, path, kept, blobs), record.seq)
+    return structs.replace(record, event=event, apart="") if isinstance(apart, dict) else record
+
+
+def _kept(record: Record, path: str, kept: Any, blobs: Blobs) -> Any:
+    if not is_reference(kept):
+        raise JournalError(f"record {record.seq} says that its {path} is kept apart, but names no blob")
+    return blobs.get(kept)
+
+
+def _without_large(value: Any, path: str, blobs: Blobs, found: dict[str, Any]) -> Any:
+    """The value with an empty one of its kind wherever one is large; what is kept of these is `found` by their paths.
+    A plan isn't looked into, nor is the start of a run, of which lists show parts.
+    """
+    if isinstance(value, Plan | RunStarted):
+        return value
+    if isinstance(value, Struct):
+        parts = {name: getattr(value, name) for name in value.__struct_fields__}
+        new = {name: _without_large(each, _below(path, name), blobs, found) for name, each in parts.items()}
+        return structs.replace(value, **{name: each for name, each in new.items() if each is not parts[name]})
+    if isinstance(value, tuple):
+        return tuple(
+            _without_large(each, _below(path, str(at)), blobs, found) for at, each in enumerate(value)
+        )
+    if not isinstance(value, str | list | dict) or (kept := blobs.put(value)) is value:
+        return value
+    found[path] = kept
+    return type(value)()
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _with(whole: Any, path: str, value: Any, seq: int) -> Any:
+    """With a value at a path (`memory.0.value`), where an empty one of its kind is. Raises JournalError."""
+    try:
+        return _set(whole, path.split(".") if path else [], value)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise JournalError(
+            f"record {seq} says that its {path} is kept apart, and has no such part"
+        ) from error
+
+
+def _set(whole: Any, names: list[str], value: Any) -> Any:
+    if not names:
+        if type(whole) is not type(value):
+            raise TypeError(type(whole))
+        return value
+    name, *rest = names
+    if not isinstance(whole, tuple):
+        return structs.replace(whole, **{name: _set(getattr(whole, name), rest, value)})
+    parts, at = list(whole), int(name)
+    parts[at] = _set(parts[at], rest, value)
+    return tuple(parts)
 
 
 def all_put_back(records: Iterable[Record], blobs: Blobs) -> list[Record]:
