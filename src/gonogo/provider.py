@@ -130,7 +130,8 @@ class ChildResult(Struct, frozen=True):
 
     `outputs` is a mapping of names, or the bare output of a workflow of one step that declares none (spec E.10 R2).
     `memory` is what the child changed of a memory that was shared with it, in order; empty unless it is GO.
-    `usage`: calls, retries, tokens and cost of the child, where the run above it has a budget.
+    `usage`: calls, retries, tokens and cost of the child, where the run above it has a budget. `in_doubt`: it waits for
+    somebody to say what became of a call.
     """
 
     run_id: str
@@ -140,6 +141,7 @@ class ChildResult(Struct, frozen=True):
     waiting: Sequence[str] = ()
     memory: Sequence[MemoryOp] = ()
     usage: Mapping[str, float] = field(default_factory=dict)
+    in_doubt: bool = False
 
 
 class Context(Protocol):

@@ -8,7 +8,7 @@ import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, error, plan, step
 
 from gonogo.core import decisions as d
-from gonogo.core.events import UNSET, AnswerGiven, CallLost, CancelAsked, Resumed
+from gonogo.core.events import UNSET, AnswerGiven, CallLost, CallParked, CancelAsked, Resumed
 from gonogo.core.plan import Hold
 
 
@@ -296,3 +296,39 @@ def test_terms_for_a_steps_own_question_dont_hold_for_a_secret() -> None:
     terms = Hold(approvers=("ana",), quorum=1)
     script = Script(plan(step("use", hold=terms)), calls={"use": Parks(sealed="login.token")})
     assert script.tell(AnswerGiven(step="use", text="failed", by="somebody")).verdict == "NO-GO"
+
+
+def test_law_3_a_cancel_keeps_the_doubt_of_a_run_beneath() -> None:
+    """Else the run would be over, and a resume would begin a new run beneath, which makes that call again."""
+    given = [Parks(child="c", in_doubt=True), Parks(child="c", in_doubt=True), LOGICAL]
+    script = Script(plan(step("flow"), step("after", "flow")), calls={"flow": lambda _: given.pop(0)})
+    script.tell(CancelAsked(by="me"))
+    assert (script.verdict, script.node("flow").status) == ("HOLD", "holding")
+    script.tell(Resumed(reopens=False))
+    assert (script.verdict, script.node("flow").status) == ("HOLD", "holding")
+    script.tell(Resumed(reopens=False))
+    assert (script.verdict, script.started) == ("NO-GO", ["flow"] * 3)
+
+
+def test_law_3_a_doubt_that_comes_from_beneath_after_a_cancel_is_kept() -> None:
+    """The run beneath was told to stop, and only then lost its call."""
+    script = Script(plan(step("flow")), calls={"flow": Never()})
+    script.tell(CancelAsked(by="me"), CallParked(call=1, details={"child": "c", "in_doubt": True}))
+    assert (script.verdict, script.node("flow").status) == ("HOLD", "holding")
+
+
+def test_law_3_a_list_that_is_made_again_waits_for_the_doubt_of_a_run_beneath() -> None:
+    """As for a call in doubt of its own."""
+    given = {"each[0]": "fine", "each[1]": Parks(child="c", in_doubt=True)}
+    script = Script(
+        plan(
+            step("list", for_each=True),
+            step("each", "list", fanout="map", on_success=block(goto="list")),
+            max_loops=1,
+        ),
+        calls={
+            "list": [1, 2],
+            "each": lambda command: given["each[1]" if "[1]" in command.scope else "each[0]"],
+        },
+    )
+    assert (script.verdict, script.started.count("list")) == ("HOLD", 1)

@@ -162,7 +162,7 @@ def _initialised(state: State, decision: d.Initialised) -> Node:
 
 def _started(state: State, decision: d.Started) -> Node:
     node = node_for(state, decision.step, decision.scope)
-    waited = node.status == life.PAUSED
+    lost = node.status == life.RUNNING
     forget_waits(state, node)
     move(state, node, life.RUNNING)
     if decision.call > state.last_call:
@@ -187,7 +187,7 @@ def _started(state: State, decision: d.Started) -> Node:
     state.calls[decision.call] = node
     if not decision.again:
         node.gate = None
-    if not decision.again or not waited:  # what was lost goes out once more; what only waited doesn't
+    if lost or not decision.again:  # what was lost goes out once more; what only waited doesn't
         state.spent.calls += 1
     return node
 

@@ -223,7 +223,7 @@ def request(state: State, node: Node) -> None:
     """A route asks for another run: at once where nothing is under way, else after it."""
     reopen(state, node)
     reopen_around(state, node)
-    if node.status in life.ACTIVE or node.status in (life.PAUSED, life.EXPANDING, life.IN_DOUBT):
+    if node.status in life.ACTIVE or node.status in (life.PAUSED, life.EXPANDING) or node.in_doubt:
         node.requested = True
         return
     forget_waits(state, node)

@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gonogo.core import approvals, contracts, exhaustion, reminders, stopping
+from gonogo.core import approvals, contracts, exhaustion, reminders, scheduling, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
 from gonogo.core.dependencies import rest_at
 from gonogo.core.events import UNSET, AnswerGiven, CallParked
 from gonogo.core.faults import Fault, issue_for
-from gonogo.core.state import Node
+from gonogo.core.state import DOUBTED, Node
 from gonogo.core.turn import Turn
 
 GIVEN_UP = "unknown"
@@ -31,9 +31,9 @@ def is_asked_anew(hold: d.Held, reopens: bool) -> bool:
 
 
 def hold(turn: Turn, node: Node, event: CallParked) -> None:
-    """Park a step; its slot is free meanwhile. A run that stops doesn't wait (semantics.md 4)."""
+    """Park a step; its slot is free meanwhile. A run that stops waits for calls in doubt only (semantics.md 4)."""
     state = turn.state
-    if stopping.ends_now(turn, node):
+    if stopping.ends_now(turn, node) and not event.details.get(DOUBTED):
         stopping.end_waiting(turn, node, cancelled=True)
         return
     held = d.Held(node.step, node.scope, event.prompt, event.details, default=event.default, since_s=state.at)
@@ -195,11 +195,17 @@ def give_up(turn: Turn, node: Node, by: str) -> None:
 
 
 def repeat(turn: Turn, node: Node) -> None:
-    """Have a call that left its slot made again, when there is a slot; not when the run stops."""
-    if stopping.ends_now(turn, node):
+    """Have a call that left its slot made again, when there is a slot; not when the run stops, but to look whether a
+    doubt beneath it is settled.
+    """
+    stops = stopping.ends_now(turn, node)
+    if stops and not (node.status == life.HOLDING and node.in_doubt):
         stopping.end_waiting(turn, node, cancelled=True)
+        return
+    turn.decide(d.Cleared(node.step, node.scope, again=True))
+    if stops:
+        scheduling.call(turn, node.site, node.scope, node, again=True)
     else:
-        turn.decide(d.Cleared(node.step, node.scope, again=True))
         turn.routed.append((node.step, node.scope))
 
 

@@ -236,6 +236,8 @@ def abandon_waits(turn: Turn, node: Node) -> None:
         if inner.status == life.EXPANDING:
             turn.refills[inner] = None
             continue
+        if inner.in_doubt:
+            continue
         turn.clear_timer(inner)
         rest = rest_at(turn.state, inner.site, inner.scope, inner)
         turn.decide(

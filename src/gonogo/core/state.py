@@ -63,6 +63,10 @@ class Init(NamedTuple):
     numbered: bool = True
 
 
+DOUBTED = "in_doubt"
+"""Among the details of a hold: a run beneath waits for somebody to say what became of a call of its."""
+
+
 class Node:
     """One step in one scope: where it is in its life, and what its latest run came to.
 
@@ -109,6 +113,13 @@ class Node:
         self.fan: Fan | None = None
         self.items: list[Any] | None = None
         self.lists: dict[int, list[Any]] | None = None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Nobody knows what became of its call, or of one in a run of its own that it waits for (law 3)."""
+        if self.status == lifecycle.HOLDING and self.hold is not None:
+            return bool(self.hold.details.get(DOUBTED))
+        return self.status == lifecycle.IN_DOUBT
 
     @property
     def fan_out(self) -> Fan:

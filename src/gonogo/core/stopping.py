@@ -60,6 +60,8 @@ def stop_node(turn: Turn, node: Node, *, at_once: bool) -> None:
     elif node.status in life.CALLED:
         if at_once:
             end_waiting(turn, node, cancelled=True)
+    elif node.in_doubt:
+        return  # whatever stops the run, somebody has to say first what became of the call (law 3)
     elif node.status in (life.BACKING_OFF, life.REMEDIATING, life.HOLDING):
         turn.clear_timer(node)
         end_waiting(turn, node, cancelled=at_once or node.status == life.HOLDING)

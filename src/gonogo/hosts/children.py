@@ -276,7 +276,9 @@ def _as_child(result: RunResult) -> ChildResult:
         verdict = "NO-GO"  # an output that can't be computed is fatal (spec E.10 D)
     if verdict == "GO":
         fault = None
-    return ChildResult(result.run_id, verdict, given if verdict != "HOLD" else {}, fault, result.waiting)
+    in_doubt = any(node.in_doubt for node in result.state.all_nodes())
+    shown = given if verdict != "HOLD" else {}
+    return ChildResult(result.run_id, verdict, shown, fault, result.waiting, in_doubt=in_doubt)
 
 
 def _usage(state: State, known: frozenset[str]) -> dict[str, float]:

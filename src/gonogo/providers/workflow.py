@@ -104,10 +104,9 @@ def _outcome(call: Call, child: ChildResult) -> Outcome:
         meta["usage"] = dict(child.usage)
     if child.verdict == "HOLD":
         waiting = list(child.waiting)
-        return Parked(
-            f"workflow {child.run_id} waits: {', '.join(waiting) or 'a call is in doubt'}",
-            details={"child": child.run_id, "waiting": waiting},
-        )
+        told = f"workflow {child.run_id} waits: {', '.join(waiting) or 'a call is in doubt'}"
+        doubted = {"in_doubt": True} if child.in_doubt else {}
+        return Parked(told, details={"child": child.run_id, "waiting": waiting, **doubted})
     if child.verdict != "GO":
         return _child_failed(call, child, meta)
     try:
