@@ -19,7 +19,7 @@ from gonogo.provider import Result
 from gonogo.testing.behaviours import Reply
 from gonogo.testing.outside import Outside
 from gonogo.testing.scenarios import Scenario
-from gonogo.testing.simulated import Simulation
+from gonogo.testing.simulated import Simulation, _Waiting
 
 _REPLIES = (e.CallDone, e.CallFailed, e.CallParked)
 _Place = tuple[str, str, int, int]
@@ -31,6 +31,7 @@ class Heard(Outside):
     def __init__(self, scenario: Scenario, records: Sequence[Record]) -> None:
         super().__init__(scenario)
         self._replies: dict[_Place, list[e.CallDone | e.CallFailed | e.CallParked]] = defaultdict(list)
+        self._attempts: dict[_Place, list[e.AttemptAsked | e.AttemptEnded]] = defaultdict(list)
         self._results: dict[tuple[int, str, str], list[Result]] = defaultdict(list)
         asked: dict[int, tuple[c.Ask, ...]] = {}
         for number, record in enumerate(records):
@@ -38,6 +39,9 @@ class Heard(Outside):
             if isinstance(event, _REPLIES):
                 node = state_of(records[:number]).calls[event.call]
                 self._replies[node.step, node.scope, node.execution, node.attempt].append(event)
+            elif isinstance(event, e.AttemptAsked | e.AttemptEnded):
+                node = state_of(records[:number]).calls[event.call]
+                self._attempts[node.step, node.scope, node.execution, node.attempt].append(event)
             elif isinstance(event, e.Evaluated):
                 for ask, result in zip(asked[event.batch], event.results, strict=True):
                     self._results[ask.expression, ask.step, ask.scope].append(result)
@@ -48,6 +52,10 @@ class Heard(Outside):
         replies = self._replies[command.step, command.scope, command.execution, command.attempt]
         event = replies.pop(0) if len(replies) > 1 else replies[0]
         return Reply(replace(event, call=command.call), acted=event_acted(event), duration_s=0.25)
+
+    def attempts(self, command: c.StartCall) -> list[e.AttemptAsked | e.AttemptEnded]:
+        """Of the real one, in order."""
+        return self._attempts.pop((command.step, command.scope, command.execution, command.attempt), [])
 
     def result(self, ask: c.Ask) -> Result:
         """As the real one."""
@@ -94,10 +102,18 @@ class Retold(Simulation):
         if not self.state.finished.parked:
             return None
         if self._acts and self._acts[0].is_due(self.state):
-            return self._acts.pop(0).request
+            act = self._acts.pop(0)
+            return e.Resumed(by="child") if act.beneath else act.request
         if not self.timers:
             return None
         return self._fire(*min((due_s, timer) for timer, due_s in self.timers.items()))
+
+    def _start_call(self, command: c.StartCall) -> None:
+        """With what its gate asked for and told of on the way."""
+        for number, event in enumerate(self._heard.attempts(command)):
+            due_s = self.now + number / 1024
+            self.waiting.append(_Waiting(due_s, replace(event, call=command.call), command))
+        super()._start_call(command)
 
     def _evaluated(self, command: c.Evaluate) -> e.Evaluated:
         return e.Evaluated(batch=command.batch, results=tuple(map(self._heard.result, command.asks)))

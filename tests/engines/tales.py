@@ -22,26 +22,57 @@ steps:
   a: {type: command, exec: "echo 21", parse: json}
   b: {type: script, depends_on: [a], content: "return outputs.a * 2"}
 """
+ASKING = """
+version: "1.0"
+id: asking
+outputs: [{name: said, value_js: outputs.ask.text}]
+steps:
+  ask: {type: human-input, prompt: well}
+"""
+FILES = {"beneath.yaml": CHILD, "asking.yaml": ASKING}
 
 
 @dataclass(frozen=True)
 class Act:
-    """What a person does as soon as `step` waits for one (an answer) or is under way (`cancel`)."""
+    """What a person does as soon as `step` waits for one (an answer) or is under way (`cancel`), and `after` has ended.
+    `beneath`: the step that is meant of the run beneath that `step` waits for.
+    """
 
     step: str
     word: str
+    by: str = "ann"
+    scope: str = ""
+    after: str = ""
+    beneath: str = ""
 
     @property
     def request(self) -> AnswerGiven | CancelAsked:
         """As the run hears of it."""
         if self.word == CANCEL:
-            return CancelAsked(by="ann")
-        return AnswerGiven(step=self.step, text=self.word, by="ann")
+            return CancelAsked(by=self.by)
+        return AnswerGiven(step=self.beneath or self.step, text=self.word, scope=self.scope, by=self.by)
+
+    @property
+    def place(self) -> str:
+        """As people name it."""
+        return f"{self.step}.{self.beneath}" if self.beneath else self.step
 
     def is_due(self, state: State) -> bool:
         """Whether it is time."""
-        node = state.nodes.get(self.step, {}).get("")
-        return node is not None and node.status == (life.RUNNING if self.word == CANCEL else life.HOLDING)
+        node = state.nodes.get(self.step, {}).get(self.scope)
+        if node is None or node.status != (life.RUNNING if self.word == CANCEL else life.HOLDING):
+            return False
+        return not self.after or any(
+            each.outcome is not None for each in state.nodes.get(self.after, {}).values()
+        )
+
+    def run_in(self, state: State) -> str:
+        """The run that hears of it."""
+        if not self.beneath:
+            return state.run_id
+        hold = state.nodes[self.step][self.scope].hold
+        assert hold is not None
+        return str(hold.details["child"])
 
 
 @dataclass(frozen=True)
@@ -53,9 +84,8 @@ class Tale:
 
     def plan(self, folder: Path) -> Plan:
         """With a folder for the file that a step may name."""
-        if "imports:" not in self.text:
-            return app.loads(HEAD + self.text).plan
-        (folder / "beneath.yaml").write_text(CHILD)
+        for name in (name for name in FILES if name in self.text):
+            (folder / name).write_text(FILES[name])
         file = folder / "tale.yaml"
         file.write_text(HEAD + self.text)
         return app.load(file).plan
@@ -220,6 +250,93 @@ steps:
     "a question that runs out": steps("""
   a: {type: human-input, prompt: well, timeout: 250, default: "no"}
   b: {type: script, depends_on: [a], content: "return outputs.a.text", guarantee: "output === 'no'"}
+"""),
+    "an approval of two": steps(
+        """
+  a: {type: human-input, prompt: "ship it?", approvers: [ann, bob], quorum: 2}
+  b: {type: command, depends_on: [a], runs_on: here, exec: "echo shipped"}
+""",
+        Act("a", "yes"),
+        Act("a", "yes", by="bob"),
+    ),
+    "an approval that somebody is reminded of": steps(
+        """
+  a:
+    type: human-input
+    prompt: "ship it?"
+    approvers: [ann]
+    quorum: 1
+    remind: {every: 100ms, run: remind, max: 1}
+  remind: {type: log, start: routed, message: "{{ args.why }} {{ args.reminder }}"}
+  b: {type: noop, depends_on: [a]}
+""",
+        Act("a", "yes", after="remind"),
+    ),
+    "an approval that goes to others when nobody answers": steps(
+        """
+  a:
+    type: human-input
+    prompt: "ship it?"
+    approvers: [ann]
+    quorum: 1
+    escalate: {after: 100ms, run: tell, approvers: [boss]}
+  tell: {type: command, start: routed, runs_on: here, exec: "echo told"}
+  b: {type: noop, depends_on: [a]}
+""",
+        Act("a", "yes", by="boss", after="tell"),
+    ),
+    "a question of each item": steps(
+        f"""
+  {LIST}
+  each: {{type: human-input, depends_on: [list], prompt: "{{{{ item }}}}?"}}
+  sum: {{type: script, fanout: reduce, depends_on: [each], content: "return outputs.each"}}
+""",
+        *(Act("each", f"yes {number}", scope=f"list#1[{number}]") for number in range(3)),
+    ),
+    "a question of a child workflow": Tale(
+        """
+imports: [asking.yaml]
+steps:
+  below: {type: workflow, workflow: asking, guarantee: "output.said === 'yes'"}
+  b: {type: noop, depends_on: [below]}
+""",
+        (Act("below", "yes", beneath="ask"),),
+    ),
+    "calls under one key": steps("""
+  list: {type: script, forEach: true, forEach_concurrency: 1, content: "return [1, 2, 3]"}
+  each:
+    type: command
+    depends_on: [list]
+    mutates: true
+    idempotency_key: "k{{ item | modulo: 2 }}"
+    exec: "echo {{ item | shell_escape }}"
+  sum: {type: script, fanout: reduce, depends_on: [each], content: "return outputs.each"}
+"""),
+    "a gate that tries again, and a breaker that opens": steps("""
+  a:
+    type: http_client
+    url: "http://127.0.0.1:1/"
+    allow_private: true
+    reliability: &far
+      bounds: {attempts_per_target: 2, deadline_s: 20}
+      backoff: {base_s: 0.001}
+      breaker: {failures: 2, jitter: 0}
+  b:
+    type: http_client
+    depends_on: [{step: a, on_failure: continue}]
+    url: "http://127.0.0.1:1/"
+    allow_private: true
+    reliability: *far
+"""),
+    "secrets that a step gives": steps("""
+  a:
+    type: command
+    exec: |
+      echo '{"token": "very-secret", "n": 1}'
+    parse: json
+    secret_outputs: [token]
+  b: {type: command, depends_on: [a], runs_on: here, env: {T: "{{ outputs.a.token }}"}, exec: "test $T = very-secret"}
+  c: {type: script, depends_on: [b], content: "return outputs.a", guarantee: "output.token !== 'very-secret'"}
 """),
     "a suppressed failure": steps("""
   a: {type: command, exec: "exit 1"}

@@ -5,6 +5,7 @@ Temporal. What they decide is the same: verdict, outcomes, and each decision abo
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,9 +23,9 @@ from gonogo.app.engines import submit_run
 from gonogo.app.options import Options, Start
 from gonogo.app.requests import answer_run_async, cancel_run_async
 from gonogo.app.running import resume_run_async, start_run_async
+from gonogo.core.secrecy import SEAL_KEY
 from gonogo.core.state import State
 from gonogo.errors import JournalError
-from gonogo.hosts.base import RunResult
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Runs
@@ -73,22 +74,30 @@ async def locally(tale: Tale, folder: Path, run_id: str) -> MemoryRuns:
     options = Options(runs=runs)
     run = asyncio.create_task(start_run_async(tale.plan(folder), Start(run_id=run_id), options))
     for act in tale.acts:
+        if act.word != CANCEL:
+            await run
+            await gone_on(run_id, options, partial(is_due, runs, run_id, act))
         await until(partial(is_due, runs, run_id, act))
-        await act_locally(run_id, act, options, run)
+        await act_locally(run_id, act, options)
     await run
-    while not rests(state_in(runs, run_id)):
-        result = await resume_run_async(run_id, options)
-        await asyncio.sleep(result.wakes_in_s or 0.0)
+    await gone_on(run_id, options, lambda: rests(state_in(runs, run_id)))
     return runs
 
 
-async def act_locally(run_id: str, act: Act, options: Options, run: asyncio.Task[RunResult]) -> None:
+async def gone_on(run_id: str, options: Options, is_so: Callable[[], bool]) -> None:
+    """Go on with a run that waits whenever a timer of it is due."""
+    async with asyncio.timeout(WITHIN_S):
+        while not is_so():
+            result = await resume_run_async(run_id, options)
+            await asyncio.sleep(result.wakes_in_s or LOOK_S)
+
+
+async def act_locally(run_id: str, act: Act, options: Options) -> None:
     """A cancel reaches the run that is under way; an answer waits until it has been left."""
     if act.word == CANCEL:
-        await cancel_run_async(run_id, by="ann", options=options)
+        await cancel_run_async(run_id, by=act.by, options=options)
     else:
-        await run
-        await answer_run_async(run_id, act.step, act.word, by="ann", options=options)
+        await answer_run_async(run_id, act.place, act.word, scope=act.scope, by=act.by, options=options)
 
 
 async def in_one_loop(tale: Tale, folder: Path, run_id: str) -> Runs:
@@ -97,10 +106,13 @@ async def in_one_loop(tale: Tale, folder: Path, run_id: str) -> Runs:
         submit(made, tale, folder, run_id)
         for act in tale.acts:
             await until(partial(is_due, made.runs, run_id, act))
-            made.runs.inbox(run_id).put(act.request)
+            state = state_in(made.runs, run_id)
+            assert state is not None
+            inbox = made.runs.inbox(act.run_in(state))
+            inbox.put(act.request)
             if act.word != CANCEL:
                 made.submit(run_id)
-                await until(lambda: not made.runs.inbox(run_id).take())
+                await until(lambda inbox=inbox: not inbox.take())  # type: ignore[misc]
         await until(lambda: rests(state_in(made.runs, run_id)))
         return made.runs
 
@@ -131,9 +143,9 @@ def act_there(here: World, name: str, run_id: str, act: Act) -> None:
 
     here.wait(partial(is_due, here.runs, run_id, act), f"{name}: {act}")
     if act.word == CANCEL:
-        app.cancel_run(run_id, by="ann", options=here.options)
+        app.cancel_run(run_id, by=act.by, options=here.options)
     else:
-        app.answer_run(run_id, act.step, act.word, by="ann", options=here.options)
+        app.answer_run(run_id, act.place, act.word, scope=act.scope, by=act.by, options=here.options)
 
 
 # --- what they come to
@@ -168,8 +180,11 @@ def test_workers_and_the_simulator_decide_as_one_process_does(name: str, tmp_pat
 
 
 @pytest.mark.slow
-def test_engines_decide_as_one_process_does(here: World, tmp_path: Path) -> None:
+def test_engines_decide_as_one_process_does(
+    here: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All at once on two real workers."""
+    monkeypatch.setenv(SEAL_KEY, base64.b64encode(bytes(32)).decode())
     here.worker("--label", "here")
     here.starting("--label", "here")
     for name, run_id in on_workers(here, tmp_path).items():
