@@ -77,7 +77,7 @@ class Worker:
         async def work() -> float | None:
             if takes_over:
                 log.warning("takes over run %s: the worker that had it isn't heard of", run_id)
-                self._runs.cut_off(run_id)
+                await asyncio.to_thread(self._runs.cut_off, run_id)
             try:
                 return await self._carried(run_id, reopens)
             except RunLocked:  # whoever has it hears of every request
@@ -118,7 +118,7 @@ class Worker:
 
     async def lost(self, worker: str) -> None:
         """Let others have what a dead worker had. Nothing else need tell them of it: it is handed over once more."""
-        errands = [Errand(*free) for free in self._runs.pool.lose(worker)]
+        errands = [Errand(*free) for free in await asyncio.to_thread(self._runs.pool.lose, worker)]
         if errands:
             await asyncio.to_thread(self._engine.perform, errands)
 
@@ -133,7 +133,7 @@ class Worker:
     async def aside(self, run_id: str, call: int | None, takeovers: int) -> None:
         """Say which work is given up until somebody asks for it."""
         if call is None:
-            self._set_aside(run_id, f"it lost {takeovers} workers")
+            await self._set_aside(run_id, f"it lost {takeovers} workers")
             return
         log.error("call %d of run %s is given up: it lost %d workers", call, run_id, takeovers)
         await self._errands.give_up(run_id, call, takeovers)
@@ -179,14 +179,14 @@ class Worker:
             )
             return None
         except GonogoError as problem:
-            self._set_aside(run_id, problem.message)
+            await self._set_aside(run_id, problem.message)
             return None
         return 0.0 if self._spread.leaving.asked and result.verdict == "HOLD" else result.wakes_in_s
 
-    def _set_aside(self, run_id: str, why: str) -> None:
+    async def _set_aside(self, run_id: str, why: str) -> None:
         """Kept with the run, for whoever looks at it. Raises JournalError."""
         log.error("run %s is set aside: %s; 'gonogo resume %s' tries again", run_id, why, run_id)
-        self._runs.set_aside(run_id, why)
+        await asyncio.to_thread(self._runs.set_aside, run_id, why)
 
     async def _when_free(self, run_id: str, reopens: bool) -> RunResult:
         end_s = asyncio.get_running_loop().time() + TAKEN_S
@@ -199,13 +199,16 @@ class Worker:
                 await asyncio.sleep(_AGAIN_S)
 
     async def _go_on(self, run_id: str, reopens: bool) -> RunResult:
-        first = self._runs.submitted(run_id)
+        """Beside the event loop, as long as it takes to open the run: the store may let it wait, as for a table that is
+        locked.
+        """
+        first = await asyncio.to_thread(self._runs.submitted, run_id)
         if first is not None:
             around = self._around(first)
-            return await run_new(first, self._runs.create(run_id), around)
-        journal = self._runs.reopen(run_id)
+            return await run_new(first, await asyncio.to_thread(self._runs.create, run_id), around)
+        journal = await asyncio.to_thread(self._runs.reopen, run_id)
         try:
-            wish = wish_left_for(journal)
+            wish = await asyncio.to_thread(wish_left_for, journal)
             plan = wish.plan if wish is not None else None
             around = self._around(started_by(journal), plan or plan_in(journal.records))
         except BaseException:
