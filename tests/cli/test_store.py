@@ -194,7 +194,7 @@ def test_an_exported_run_is_the_same_run(gonogo, tmp_path: Path, database: str, 
     for run_id in (outer, inner):
         assert list(copies.lines(run_id)) == list(runs.lines(run_id))
         assert copies.read(run_id).records == runs.read(run_id).records
-    assert len(copies.blobs(outer).digests()) == 1
+    assert len(copies.blobs(outer).digests()) == 2, "the output, and the text beside it"
     again = gonogo("runs", "export", "last", "--out", "copy", *place)
     assert (again.code, "is there already" in again.err) == (2, True)
 

@@ -512,9 +512,8 @@ def test_a_command_doesnt_inherit_what_opens_other_runs(monkeypatch: pytest.Monk
     monkeypatch.setenv("GONOGO_SEAL_KEY", KEY)
     monkeypatch.setenv("GONOGO_STORE", "postgresql://gonogo:pw@db.example/runs")
     monkeypatch.setenv("PGPASSWORD", "pw")
-    counts = (
-        "steps: {a: {type: command, exec: 'env | grep -cE \"GONOGO_(SEAL_KEY|STORE)|PGPASSWORD\"; true'}}"
-    )
+    monkeypatch.setenv("GONOGO_BLOBS", "/shared")
+    counts = "steps: {a: {type: command, exec: 'env | grep -cE \"GONOGO_(SEAL_KEY|STORE|BLOBS)|PGPASSWORD\"; true'}}"
     assert run(HEAD + counts).output("a") == 0
 
 

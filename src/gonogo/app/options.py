@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from gonogo.core.decisions import Wait
+from gonogo.core.secrecy import BLOBS
 from gonogo.errors import UsageError
 from gonogo.hosts.base import Asker, Log, LogLine, Sink, nobody, unheard
 from gonogo.journal.postgres.address import Address, secrets_of
@@ -72,6 +73,7 @@ def store_secrets(options: Options) -> tuple[str, ...]:
 
 def _in_postgres(address: Address, options: Options) -> Runs:
     try:
+        from gonogo.journal.postgres.folder import folder_named
         from gonogo.journal.postgres.runs import PostgresRuns
         from gonogo.journal.postgres.seals import SEAL_KEY
     except ImportError as error:
@@ -86,6 +88,7 @@ def _in_postgres(address: Address, options: Options) -> Runs:
         durability=options.durability,
         tell=lambda text: options.log(LogLine("", "", "", "warn", text)),
         seal_key=os.environ.get(SEAL_KEY, ""),
+        folder=folder_named(os.environ.get(BLOBS, "")),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection
 
 __all__ = [
+    "BLOBS",
     "HANDLE",
     "HANDLE_BEGINNING",
     "NOT_INHERITED",
@@ -31,7 +32,9 @@ STORE = "GONOGO_STORE"
 """The URL of the Postgres that keeps the runs: it may hold a password."""
 SEAL_KEY = "GONOGO_SEAL_KEY"
 """The key that secret outputs are encrypted with there."""
-NOT_INHERITED = frozenset({STORE, SEAL_KEY})
+BLOBS = "GONOGO_BLOBS"
+"""The folder where large values of runs in that Postgres are."""
+NOT_INHERITED = frozenset({STORE, SEAL_KEY, BLOBS})
 """What a command gets only if its step's `env` says so: it opens other runs."""
 OPENS_STORE = "PGPASSWORD"
 """The same, where the store is named by its variable."""

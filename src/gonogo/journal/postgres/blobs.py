@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from gonogo.core.secrecy import BLOBS
 from gonogo.errors import JournalError
 from gonogo.journal.blobs import BLOB_BYTES, BLOB_BYTES_MAX, digest_of, reference
 from gonogo.journal.normalise import to_json
@@ -57,7 +58,10 @@ class PostgresBlobs(Blobs):
         )
         where = f"the large value {digest} of run {self._run_id} in {self._link.address}"
         if row is None:
-            raise JournalError(f"{where} is missing", advice="restore it from a backup")
+            raise JournalError(
+                f"{where} is missing",
+                advice=f"set {BLOBS} to the folder that its run had for large values, or restore it from a backup",
+            )
         if sha256(row[0]).hexdigest() != digest:
             raise JournalError(
                 f"{where} was changed after it was written: its content doesn't match its name",

@@ -23,9 +23,11 @@ from gonogo.journal.postgres.seals import PostgresSeals, SealKeys
 from gonogo.journal.postgres.writer import PostgresJournal
 from gonogo.journal.records import FORMAT_VERSION, Record
 from gonogo.journal.sharing import SharedRuns
-from gonogo.journal.store import Durability, Loaded, check_run_id
+from gonogo.journal.store import Blobs, Durability, Loaded, check_run_id
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gonogo.journal.glimpse import Glimpse
     from gonogo.journal.postgres.pool import PostgresPool
     from gonogo.journal.postgres.sheets import PostgresSheets
@@ -59,8 +61,10 @@ class PostgresRuns(SharedRuns):
         tell: Callable[[str], None] = lambda text: None,
         patience_s: float = PATIENCE_S,
         seal_key: str = "",
+        folder: Path | None = None,
     ) -> None:
-        """`seal_key`: what secret outputs are encrypted with (`seals.py`). Raises UsageError for what is no URL of a
+        """`seal_key`: what secret outputs are encrypted with (`seals.py`). `folder`: where large values go, if not into
+        rows (`folder.py`). Raises UsageError for what is no URL of a
         Postgres.
         """
         self.address = url if isinstance(url, Address) else Address(url)
@@ -69,6 +73,7 @@ class PostgresRuns(SharedRuns):
         self._patience_s = patience_s
         self._link = Link(self.address, tell=tell, patience_s=patience_s)
         self._seal_keys = SealKeys(seal_key)
+        self._folder = folder
         self._pool: PostgresPool | None = None
         self._breakers: PostgresSheets | None = None
         self._turns: PostgresTurns | None = None
@@ -185,9 +190,14 @@ class PostgresRuns(SharedRuns):
         """
         return self._lines(run_id, *self._bounds(check_run_id(run_id)))
 
-    def blobs(self, run_id: str) -> PostgresBlobs:
+    def blobs(self, run_id: str) -> Blobs:
         """The run's large values."""
-        return PostgresBlobs(check_run_id(run_id), self._link)
+        rows = PostgresBlobs(check_run_id(run_id), self._link)
+        if self._folder is None:
+            return rows
+        from gonogo.journal.postgres.folder import FolderBlobs
+
+        return FolderBlobs(self._folder, run_id, rows)
 
     def inbox(self, run_id: str) -> PostgresInbox:
         """Where to leave requests for the run. Raises JournalError when there is no such run."""

@@ -17,13 +17,12 @@ from gonogo.core.decisions import Finished
 from gonogo.core.events import RunStarted
 from gonogo.errors import Bug, JournalError
 from gonogo.journal.large import lines_of
-from gonogo.journal.postgres.blobs import PostgresBlobs
 from gonogo.journal.postgres.inbox import PostgresInbox
 from gonogo.journal.postgres.lease import Lease, epoch_of, lost_to
 from gonogo.journal.postgres.link import Connection, Link
 from gonogo.journal.postgres.seals import PostgresSeals
 from gonogo.journal.records import Record
-from gonogo.journal.store import Durability, RunJournal, StoreAway
+from gonogo.journal.store import Blobs, Durability, RunJournal, StoreAway
 
 __all__ = ["UNSYNCED_BYTES_MAX", "PostgresJournal"]
 
@@ -88,7 +87,7 @@ class PostgresJournal(RunJournal):
         lease: Lease,
         durability: Durability,
         records: list[Record],
-        blobs: PostgresBlobs,
+        blobs: Blobs,
         seals: PostgresSeals,
     ) -> None:
         self.run_id = lease.run_id
