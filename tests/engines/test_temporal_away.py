@@ -15,6 +15,7 @@ from tests.servers.cut import Wire, wire_to
 from tests.servers.postgres import Server
 
 from gonogo import app
+from gonogo.app.engines import hand_on
 from gonogo.errors import EngineError, UsageError
 
 pytestmark = pytest.mark.slow
@@ -162,10 +163,10 @@ def test_calls_that_a_temporal_forgot_go_on_once_somebody_resumes_their_run(
     temporal_of_ours.kill()
     temporal_of_ours.forget()
     pause(AWAY_S)
-    lost = here.runs.pool.unclaimed(run_id)
-    assert lost
+    assert here.runs.pool.unclaimed(run_id)
     temporal_of_ours.start()
-    assert app.resume_run(run_id, options=here.options).verdict == "GO"
+    hand_on(run_id, here.carrier, here.options, reopens=True)
+    assert verdict(here, run_id) == "GO"
     assert sorted(map(int, here.lines("done"))) == list(range(ITEMS))
     assert [each.poll() for each in here.workers] == [None, None]
 
