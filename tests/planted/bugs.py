@@ -65,7 +65,7 @@ BUGS = (
     Planted("timer_not_cleared_when_answered", "holds.py", "        turn.clear_timer(node)\n        give(turn, node, event.text, event.by)", "        give(turn, node, event.text, event.by)", (320,)),
     Planted("no_more_time_and_calls_go_on", "spending.py", "at_once=what in STOPS_CALLS", "at_once=False", tests=("test_spending.py::test_time_that_is_up_stops_what_is_in_flight",)),
     Planted("accepted_failure_counts_as_success", "exhaustion.py", '"tolerated" if word == "accept" else "failed"', '"passed" if word == "accept" else "failed"', tests=("test_exhaustion.py::test_C_9_R11_a_person_decides",)),
-    Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (174, 389)),
+    Planted("wait_outlives_a_stop", "holds.py", "    if stopping.ends_now(turn, node) and not event.details.get(DOUBTED):\n        stopping.end_waiting(turn, node, cancelled=True)\n        return\n", "", (174, 389)),
     Planted("evaluations_lost_in_a_crash", "resuming.py", "    turn.asks.extend(ask for ask in state.lost_asks if _still_asks(state, ask))\n", "", (7,)),
     Planted("one_item_too_many_refused", "contracts.py", "len(result.output) > allowed", "len(result.output) >= allowed", tests=("test_contracts.py::test_C_6_too_many_items_are_a_logical_fault",)),
     Planted("skip_with_an_error_is_go", "verdict.py", 'return node.outcome == "skipped" and bool(node.issues) and', 'return node.outcome == "skipped" and not node.issues and', (0,)),
