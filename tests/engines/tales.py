@@ -302,15 +302,20 @@ steps:
 """,
         (Act("below", "yes", beneath="ask"),),
     ),
-    "calls under one key": steps("""
-  list: {type: script, forEach: true, forEach_concurrency: 1, content: "return [1, 2, 3]"}
+    "calls under one key at once": steps("""
+  list: {type: script, forEach: true, forEach_concurrency: 3, content: "return [1, 2, 3]"}
   each:
     type: command
     depends_on: [list]
     mutates: true
-    idempotency_key: "k{{ item | modulo: 2 }}"
+    idempotency_key: "k{{ item | divided_by: 2 }}"
     exec: "echo {{ item | shell_escape }}"
-  sum: {type: script, fanout: reduce, depends_on: [each], content: "return outputs.each"}
+  sum:
+    type: script
+    fanout: reduce
+    depends_on: [each]
+    content: "return outputs.each.join()"
+    guarantee: "output === '1,2,2'"
 """),
     "a gate that tries again, and a breaker that opens": steps("""
   a:
