@@ -14,9 +14,9 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 PIP_LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
 # Four workers at most: tests start child processes of their own.
 PYTEST_WORKERS ?= auto
-PYTEST := $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile -m "not long"
 
-.PHONY: help demo test check format lint types bench failover mutants lock reference changelog package clean
+.PHONY: help demo test outages check format lint types bench failover mutants lock reference changelog package clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ demo: $(VENV)/installed-dev ## install all that is needed and judge this reposit
 
 test: $(VENV)/installed-dev ## all tests
 	@$(PYTEST) $(ARGS)
+
+outages: $(VENV)/installed-dev ## tests in which a server or a network is away for long
+	$(BIN)/python -m pytest -m long $(ARGS)
 
 check: $(VENV)/installed-dev $(VENV)/installed-model ## what CI runs: format, lint, types, tests
 	$(BIN)/ruff format --check .

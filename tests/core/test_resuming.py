@@ -8,8 +8,8 @@ from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear,
 from gonogo.core import decisions as d
 from gonogo.core import machine
 from gonogo.core.commands import SetTimer, StartCall
-from gonogo.core.events import AnswerGiven, CallLost, CancelAsked, Resumed
-from gonogo.core.plan import Budget, Retry
+from gonogo.core.events import AnswerGiven, CancelAsked, Resumed
+from gonogo.core.plan import Retry
 
 
 def test_what_is_in_flight_is_read_from_the_state() -> None:
@@ -100,21 +100,3 @@ def test_an_answer_about_a_cancelled_run_leaves_it_cancelled() -> None:
     assert (script.outcome("post"), script.verdict) == ("passed", "NO-GO")
     script.tell(Resumed(by="me"))
     assert (script.started, script.verdict) == (["post", "next"], "GO")
-
-
-def test_a_call_that_is_made_again_after_a_crash_counts_once_more() -> None:
-    """Else a run that crashes again and again would spend without end."""
-    script = Script(
-        plan(step("a"), step("b", "a"), budget=Budget(calls=3)),
-        calls={"a": lambda c: Never() if c.call == 1 else 1},
-    )
-    script.tell(Resumed(), CallLost(call=1))
-    assert (script.started, script.state.spent.calls, script.verdict) == (["a", "a", "b"], 3, "GO")
-
-
-def test_a_lost_call_for_which_no_call_is_left_ends_the_run() -> None:
-    """It is not made, as no other would be."""
-    script = Script(plan(step("a"), budget=Budget(calls=2)), calls={"a": Never()})
-    script.tell(Resumed(), CallLost(call=1), Resumed(), CallLost(call=2))
-    assert (script.started, script.verdict) == (["a", "a"], "NO-GO")
-    assert [refused.limit for refused in script.decided(d.Refused)] == ["budget.calls"]

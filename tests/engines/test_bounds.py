@@ -55,6 +55,8 @@ def test_a_worker_that_says_nothing_of_a_bound_leaves_what_others_set(on_dbos: W
     on_dbos.worker()
     on_dbos.wait(lambda: told(on_dbos, "another worker set 2 at once; it was no bound") == 1, "the news")
     assert told(on_dbos, "over all workers calls: 2 at once") == 2
+    most_at_once(on_dbos)  # a queue that was looked at just then may be emptied once under the old bound
+    (on_dbos.folder / "at").unlink()
     assert most_at_once(on_dbos) == 2
     assert bound(on_dbos, "concurrency", "worker_concurrency") == (2, 2)
 

@@ -13,7 +13,7 @@ from tests.engines.world import World
 from tests.servers.cut import Wire, wire_to
 from tests.servers.postgres import Server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 HELD = LIST.replace(
     "  list:\n",

@@ -22,7 +22,7 @@ from gonogo.journal.postgres import link
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.records import Record
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LOCAL = """
 steps:

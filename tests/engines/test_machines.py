@@ -46,7 +46,7 @@ def test_clocks_that_are_twenty_minutes_apart_change_no_wait(here: World) -> Non
         here.wait(lambda run_id=run_id: str(verdict(here, run_id)) == "GO", f"the end of {run_id}", 60)  # type: ignore[misc]
         state = here.state(run_id)
         assert state is not None
-        assert (2.4 if run_id in waiting else 1.5) <= state.at < 60
+        assert (2.3 if run_id in waiting else 1.5) <= state.at < 60
     assert settled(here, lists) == "GO"
     assert Counter(here.lines("done")) == Counter(map(str, range(ITEMS)))
 

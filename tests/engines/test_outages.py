@@ -20,7 +20,7 @@ from gonogo import app
 from gonogo.core.scope import index_of
 from gonogo.errors import UsageError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 ITEMS = 12
 LIST = f"""

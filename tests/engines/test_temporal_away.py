@@ -18,7 +18,7 @@ from gonogo import app
 from gonogo.app.engines import hand_on
 from gonogo.errors import EngineError, UsageError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 AWAY_S = 15.0
 """Longer than anything by which work is taken for lost, and than the SDK tries to complete what ended."""

@@ -116,7 +116,7 @@ BUGS = (
     Planted("attempt_not_set_aside", "attempt_deltas.py", "    state.spent.tokens_kept += wish.tokens\n", "", tests=("test_attempts.py::test_what_an_attempt_may_use_is_set_aside_before_it",)),
     Planted("lost_attempt_did_nothing", "gated.py", "            gated.acted = gated.acted or _changes(wish)\n            request", "            request", (7,)),
     Planted("attempt_that_acted_is_forgotten", "gated.py", "        gated.acted = True\n    request", "        pass\n    request", (640,)),
-    Planted("attempts_begin_again_after_a_crash", "apply.py", "    if not decision.again:\n        node.gate = None\n", "    node.gate = None\n", (47,)),
+    Planted("attempts_begin_again_after_a_crash", "apply.py", "    if not decision.again:\n        state.spent.calls += 1\n        node.gate = None\n", "    node.gate = None\n    if not decision.again:\n        state.spent.calls += 1\n", (47,)),
     Planted("attempt_after_a_stop", "attempt_deltas.py", ".stopped = True", ".stopped = False", tests=("test_attempts.py::test_law_7_no_attempt_goes_out_after_a_stop",)),
     Planted("waiting_call_keeps_its_slot", "attempts.py", "    if not node.gate.flying and not node.gate.wishes:\n        turn.decide(", "    if node.gate.flying:\n        turn.decide(", tests=("test_attempts.py::test_a_call_that_waits_long_holds_no_slot",)),
     Planted("attempt_without_its_slot", "attempts.py", "    elif node.status == life.PAUSED and not event.beneath and not node.gate.stopped:", "    elif False:", (127,)),

@@ -183,6 +183,10 @@ def in_own_queue(carrier: Carrier, options: Options) -> Carrier:
     """
     if carrier.name != "temporal" or carrier.queue:
         return carrier
+    try:
+        from gonogo.engines.temporal.engine import TemporalEngine as _  # noqa: F401 - before the store is asked
+    except ImportError as problem:
+        raise _missing(carrier.name, problem) from problem
     from gonogo.journal.postgres.identity import identity_of
 
     return Carrier(carrier.name, carrier.address, f"gonogo-{identity_of(address_of(options))}")

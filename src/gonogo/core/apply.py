@@ -162,7 +162,6 @@ def _initialised(state: State, decision: d.Initialised) -> Node:
 
 def _started(state: State, decision: d.Started) -> Node:
     node = node_for(state, decision.step, decision.scope)
-    lost = node.status == life.RUNNING
     forget_waits(state, node)
     move(state, node, life.RUNNING)
     if decision.call > state.last_call:
@@ -186,9 +185,8 @@ def _started(state: State, decision: d.Started) -> Node:
         node.started_at = state.at
     state.calls[decision.call] = node
     if not decision.again:
-        node.gate = None
-    if lost or not decision.again:  # what was lost goes out once more; what only waited doesn't
         state.spent.calls += 1
+        node.gate = None
     return node
 
 

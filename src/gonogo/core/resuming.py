@@ -6,10 +6,9 @@ and would only undo it once more. An undoing that was cut short comes to its end
 
 from __future__ import annotations
 
-from gonogo.core import attempts, holds, scheduling, spending, stopping
+from gonogo.core import attempts, holds, scheduling, stopping
 from gonogo.core import decisions as d
 from gonogo.core import lifecycle as life
-from gonogo.core.budgets import calls_left
 from gonogo.core.commands import Ask
 from gonogo.core.dependencies import BLOCKED
 from gonogo.core.retries import may_repeat
@@ -141,8 +140,6 @@ def lost(turn: Turn, node: Node) -> None:
     It is safe where every attempt that its gate made is known to have done nothing.
     """
     safe = may_be_lost(node)
-    if safe and not node.requested and node.status != life.PAUSED and not calls_left(turn.state):
-        spending.breach_of_calls(turn)
     if safe and node.requested:
         turn.supersede(node)  # it is to run again anyhow, and what this call gave wouldn't count
     elif safe and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from gonogo.errors import JournalError
+
+if TYPE_CHECKING:
+    import asyncio
 
 KEYS_MAX = 1000
 AHEAD_S = 2.0
@@ -70,6 +72,7 @@ class Pace:
         self, run_id: str, key: str, requests: int, per_s: float, tell: Callable[[str], None]
     ) -> None:
         """Wait for one; `tell` hears for how long."""
+        import asyncio
 
         def told(wait_s: float) -> None:
             if wait_s > 0:
@@ -89,6 +92,8 @@ class Pace:
         """Of this process' calls one asks at a time, and none takes a turn far ahead: were the process to die, all of
         those would be lost to the others.
         """
+        import asyncio
+
         head = self._heads.setdefault(key, asyncio.Lock())
         async with head:
             while True:
