@@ -27,7 +27,7 @@ demo: $(VENV)/installed-dev ## install all that is needed and judge this reposit
 test: $(VENV)/installed-dev ## all tests
 	@$(PYTEST) $(ARGS)
 
-outages: $(VENV)/installed-dev ## tests in which a server or a network is away for long
+outages: $(VENV)/installed-dev ## tests in which workers die, or servers and networks are away, for long
 	$(BIN)/python -m pytest -m long $(ARGS)
 
 check: $(VENV)/installed-dev $(VENV)/installed-model ## what CI runs: format, lint, types, tests

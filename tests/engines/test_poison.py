@@ -11,7 +11,7 @@ from tests.engines.world import World
 
 from gonogo.engines.base import TAKEOVERS_MAX
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LIST = """
 steps:

@@ -17,7 +17,7 @@ from gonogo import app
 from gonogo.app.engines import submit_run
 from gonogo.app.options import Start
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 MARKED = 'exec: "echo + >> at; sleep 0.3; echo - >> at"'
 ITEMS = 'type: script, forEach: true, forEach_concurrency: 10, content: "return [1,2,3,4,5,6]"'

@@ -14,7 +14,7 @@ from tests.engines.world import World
 
 from gonogo import app
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 STALLS = """
 import os, signal
