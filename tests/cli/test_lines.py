@@ -57,12 +57,13 @@ def test_what_is_said_again_at_once_is_said_once() -> None:
 @pytest.fixture
 def loggers() -> Iterator[None]:
     """As they were before."""
-    root, own, library = logging.getLogger(), logging.getLogger("gonogo"), logging.getLogger("dbos")
-    before = root.handlers[:], root.level, own.level, library.handlers[:]
+    root, library = logging.getLogger(), logging.getLogger("dbos")
+    leveled = [root, logging.getLogger("gonogo"), logging.getLogger("sqlalchemy")]
+    handlers, levels = (root.handlers[:], library.handlers[:]), [each.level for each in leveled]
     yield
-    root.handlers[:], library.handlers[:] = before[0], before[3]
-    root.setLevel(before[1])
-    own.setLevel(before[2])
+    root.handlers[:], library.handlers[:] = handlers
+    for each, level in zip(leveled, levels, strict=True):
+        each.setLevel(level)
 
 
 @pytest.mark.usefixtures("loggers")
@@ -74,6 +75,7 @@ def test_how_much_is_said(quiet: bool, verbose: bool, told: str) -> None:
     stream = StringIO()
     output = Output({}, StringIO(), stream)
     output.quiet, output.verbose = quiet, verbose
+    logging.getLogger("sqlalchemy").setLevel(logging.WARNING)  # as it does itself, once it is imported
     speak(output, {"A_TOKEN": SECRET}, {})
     logging.getLogger("gonogo.worker").info("a")
     logging.getLogger("dbos").info("b")

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.engines.world import World, pause, temporal_server, world
+from tests.engines.world import World, temporal_server, world
 from tests.servers.cut import wire_to
 from tests.servers.postgres import Server
 
@@ -62,13 +62,12 @@ def test_a_store_that_is_away_is_told_of_and_that_it_is_back(here: World, postgr
     here.worker()
     here.wait(lambda: workers(here), "its row")
     postgres.stop()
-    pause(3)
-    postgres.start()
     back = r"the store answers again after" if here.carrier.address else r"begins anew in the same process"
     away = (
         r"the store is away: .* didn't answer" if here.carrier.address else r"lost its session with the store"
     )
     heard(here, away)
+    postgres.start()
     heard(here, back)
     here.wait(
         lambda: sum(" takes work " in line for line in here.said) == (1 if here.carrier.address else 2), "it"

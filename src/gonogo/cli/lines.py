@@ -25,6 +25,9 @@ def speak(output: Output, environment: Mapping[str, str], secrets: Mapping[str, 
     """
     handler = Lines(output.complain, Redactor({**secrets_in(environment), **secrets}))
     own, others = _levels(output)
+    handler.setLevel(
+        min(own, others)
+    )  # a library that is imported later may give its loggers a level of their own
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(others)
