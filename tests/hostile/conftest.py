@@ -1,4 +1,4 @@
-"""The command line in this process, for attacks that need no process of their own; and signals as commands expect them."""
+"""The command line in this process, for attacks that need none of their own; and signals as commands expect them."""
 
 from __future__ import annotations
 
