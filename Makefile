@@ -24,7 +24,7 @@ help: ## this list
 demo: $(VENV)/installed-dev ## install all that is needed and judge this repository's last change
 	@$(BIN)/python tools/demo.py
 
-test: $(VENV)/installed-dev ## all tests
+test: $(VENV)/installed-dev ## all tests but the long ones of `make outages`
 	@$(PYTEST) $(ARGS)
 
 outages: $(VENV)/installed-dev ## tests in which workers die, or servers and networks are away, for long

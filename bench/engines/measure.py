@@ -71,9 +71,9 @@ class Carriers:
         self.here.workers[0].terminate()
         self.here.workers[0].wait(60)
 
-    def chain(self) -> Spread:
-        """Seconds of a no-op step that stays with its run."""
-        text = "steps:\n" + "".join(_step(number, "type: noop") for number in range(CHAIN))
+    def chain(self, body: str = "type: noop") -> Spread:
+        """Seconds of a step that stays with its run."""
+        text = "steps:\n" + "".join(_step(number, body) for number in range(CHAIN))
         return Spread.of(self._span_s(self._ended(text)) / CHAIN for _ in range(3))
 
     def calls(self) -> Spread:
