@@ -60,6 +60,7 @@ OPS = (MemoryOp("set", "small", 1), MemoryOp("set", "large", LONG))
             {"results.1.value", "results.1.memory.1.value"},
         ),
         (AnswerGiven(step="a", text=LONG, output=BIG), {"text", "output"}),
+        (AnswerGiven(step="a", text="done", output=BIG), {"output"}),
         (RerunAsked(outputs=(GivenOutput("a", BIG),)), {"outputs.0.output"}),
     ],
 )  # fmt: skip
@@ -103,6 +104,14 @@ def test_a_line_that_keeps_apart_what_it_does_not_have_is_an_error(apart: dict[s
     line = encode_line(Record(3, 1.0, CallDone(call=1, output="x"), apart=apart))
     with pytest.raises(JournalError, match="record 3 says that"):
         put_back(decode_line(line), blobs)
+
+
+def test_an_output_said_to_be_kept_apart_in_what_is_no_call_is_an_error() -> None:
+    """Its reference would else be taken for what a person gave."""
+    blobs = MemoryBlobs()
+    given = AnswerGiven(step="a", text="done", output=blobs.put(BIG))
+    with pytest.raises(JournalError, match="record 3 says that"):
+        put_back(decode_line(encode_line(Record(3, 1.0, given, apart="output"))), blobs)
 
 
 def test_the_start_of_a_run_stays_in_its_line() -> None:

@@ -57,7 +57,7 @@ def kept_apart(record: Record, blobs: Blobs) -> Record:
     event = _without_large(record.event, "", blobs, found)
     if not found:
         return record
-    if found.keys() == {OUTPUT}:
+    if found.keys() == {OUTPUT} and isinstance(record.event, CallDone | CallFailed):
         return structs.replace(record, event=structs.replace(event, output=found[OUTPUT]), apart=OUTPUT)
     return structs.replace(record, event=event, apart=found)
 
@@ -65,13 +65,16 @@ def kept_apart(record: Record, blobs: Blobs) -> Record:
 def put_back(record: Record, blobs: Blobs) -> Record:
     """The record as it was decided upon. Raises JournalError when what was kept apart is gone or changed."""
     event, apart = record.event, record.apart
-    if apart == OUTPUT and isinstance(event, CallDone | CallFailed):
-        return structs.replace(
-            record, event=structs.replace(event, output=_kept(record, OUTPUT, event.output, blobs)), apart=""
-        )
-    for path, kept in apart.items() if isinstance(apart, dict) else ():
-        event = _with(event, path, _kept(record, path, kept, blobs), record.seq)
-    return structs.replace(record, event=event, apart="") if isinstance(apart, dict) else record
+    if not apart:
+        return record
+    if isinstance(apart, dict):
+        for path, kept in apart.items():
+            event = _with(event, path, _kept(record, path, kept, blobs), record.seq)
+    elif apart == OUTPUT and isinstance(event, CallDone | CallFailed):
+        event = structs.replace(event, output=_kept(record, OUTPUT, event.output, blobs))
+    else:
+        raise _no_such_part(record.seq, apart)
+    return structs.replace(record, event=event, apart="")
 
 
 def _kept(record: Record, path: str, kept: Any, blobs: Blobs) -> Any:
@@ -109,9 +112,11 @@ def _with(whole: Any, path: str, value: Any, seq: int) -> Any:
     try:
         return _set(whole, path.split(".") if path else [], value)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise JournalError(
-            f"record {seq} says that its {path} is kept apart, and has no such part"
-        ) from error
+        raise _no_such_part(seq, path) from error
+
+
+def _no_such_part(seq: int, path: str) -> JournalError:
+    return JournalError(f"record {seq} says that its {path} is kept apart, and has no such part")
 
 
 def _set(whole: Any, names: list[str], value: Any) -> Any:
@@ -129,7 +134,7 @@ def _set(whole: Any, names: list[str], value: Any) -> Any:
 
 def all_put_back(records: Iterable[Record], blobs: Blobs) -> list[Record]:
     """Every record as it was decided upon. Raises JournalError."""
-    return [put_back(record, blobs) if record.apart else record for record in records]
+    return [put_back(record, blobs) for record in records]
 
 
 def shown(value: Any) -> Any:

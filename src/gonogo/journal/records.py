@@ -23,9 +23,9 @@ class Record(Struct, frozen=True, omit_defaults=True):
     """One event with its decisions. `seq` counts from the first record of the run without gaps.
 
     `at` is Unix time in seconds when the record was made: for people. Nothing decides by it; the run's clock
-    is `event.at`. `apart`: what of the event a line holds as references to blobs (large.py). Either `output`, whose
-    reference stands in its place, or references by path (`memory.0.value`), with an empty value in each place: one that
-    an older gonogo would take for what was there, so its type is one that such a gonogo refuses.
+    is `event.at`. `apart`: what of the event a line holds as references to blobs (large.py). Either `output` (of a
+    call), whose reference stands in its place, or references by path (`memory.0.value`), with an empty value in each
+    place: one that an older gonogo would take for what was there, so its type is one that such a gonogo refuses.
     """
 
     seq: int
