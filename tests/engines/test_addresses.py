@@ -151,13 +151,15 @@ def test_a_temporal_that_says_nothing_is_told_of_in_time(monkeypatch: pytest.Mon
 
 
 def test_a_worker_that_temporal_does_not_let_work_says_why(temporal: str) -> None:
-    """It is no bug of ours that there is no such namespace, or that the server has gone since."""
+    """It is no bug of ours that there is no such namespace, or that the server has gone since. All its task queues hear
+    of it at about the same time.
+    """
     from gonogo.engines.temporal.worker import TemporalWorker
 
     async def serve() -> None:
-        worker = TemporalWorker(temporal, "q", "nowhere")
+        worker, limits = TemporalWorker(temporal, "q", "nowhere"), Limits(labels=tuple("abcdef"))
         async with asyncio.timeout(60):
-            await worker.serve(SimpleNamespace(), Limits(), asyncio.Event(), lambda: None)  # type: ignore[arg-type]
+            await worker.serve(SimpleNamespace(), limits, asyncio.Event(), lambda: None)  # type: ignore[arg-type]
 
     with pytest.raises(EngineError, match="can't be used: .*nowhere"):
         asyncio.run(serve())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -59,38 +58,59 @@ class TemporalWorker:
 
     async def _serve(self, work: Work, limits: Limits, stopping: Stopping, ready: Callable[[], None]) -> None:
         client = await Client.connect(self._address, namespace=self._namespace)
+        looking = asyncio.create_task(watch(client.service_client, self._address))
+        try:
+            await _run(self._workers(client, work, limits), stopping, ready)
+        finally:
+            looking.cancel()
+        await work.leave()
+
+    def _workers(self, client: Client, work: Work, limits: Limits) -> list[Worker]:
         segment, call, aside = _activities(work)
         drain = timedelta(seconds=limits.drain_s)
         rate = limits.rate[0] / limits.rate[1] if limits.rate else None
         rate = rate or None  # lifted
-        async with AsyncExitStack() as stack:
-            for label in ("", *limits.labels):
-                calls = Worker(
-                    client,
-                    task_queue=queue_of(self._queue, label),
-                    activities=[call],
-                    max_concurrent_activities=limits.calls,
-                    max_task_queue_activities_per_second=rate,
-                    max_heartbeat_throttle_interval=_BEAT,
-                    graceful_shutdown_timeout=drain,
-                )
-                await stack.enter_async_context(calls)
-            segments = Worker(
+        calls = [
+            Worker(
                 client,
-                task_queue=queue_of_segments(self._queue),
-                workflows=[SegmentFlow, CallsFlow],
-                activities=[segment, aside],
-                max_concurrent_activities=limits.segments,
+                task_queue=queue_of(self._queue, label),
+                activities=[call],
+                max_concurrent_activities=limits.calls,
+                max_task_queue_activities_per_second=rate,
                 max_heartbeat_throttle_interval=_BEAT,
-                sticky_queue_schedule_to_start_timeout=STICKY,
                 graceful_shutdown_timeout=drain,
             )
-            await stack.enter_async_context(segments)
-            looking = asyncio.create_task(watch(client.service_client, self._address))
-            stack.callback(looking.cancel)
-            ready()
-            await stopping.wait()
-        await work.leave()
+            for label in ("", *limits.labels)
+        ]
+        segments = Worker(
+            client,
+            task_queue=queue_of_segments(self._queue),
+            workflows=[SegmentFlow, CallsFlow],
+            activities=[segment, aside],
+            max_concurrent_activities=limits.segments,
+            max_heartbeat_throttle_interval=_BEAT,
+            sticky_queue_schedule_to_start_timeout=STICKY,
+            graceful_shutdown_timeout=drain,
+        )
+        return [*calls, segments]
+
+
+async def _run(workers: Sequence[Worker], stopping: Stopping, ready: Callable[[], None]) -> None:
+    """Until told to stop, or until one of them can't go on: then none does, and why is raised. As context managers each
+    would cancel this task when it can't go on, and where two can't at once nobody would hear why.
+    """
+    runs = [asyncio.create_task(each.run()) for each in workers]
+    told = asyncio.create_task(stopping.wait())
+    ready()
+    try:
+        await asyncio.wait([*runs, told], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
+        await asyncio.gather(*(each.shutdown() for each in workers))
+        await asyncio.wait(runs)
+    for problem in [each.exception() for each in runs]:
+        if problem is not None:
+            raise problem
 
 
 def _activities(work: Work) -> tuple[Callable[..., Any], ...]:
