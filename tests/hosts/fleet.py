@@ -70,14 +70,17 @@ class Fleet:
 
     async def die(self, name: str) -> None:
         """A worker is gone, without a word; its work is carried to others."""
-        worker = self.workers.pop(name)
-        self._dead.add(name)
         runs = [run_id for run_id, at in self._at.items() if at == name]
         calls = [(run_id, call, label) for run_id, call, label, at in self._under_way if at == name]
-        await worker.leave()
+        await self.vanish(name)
         for run_id in runs:
             self._begin(run_id, False, takes_over=True)
         self._hand_out(tuple(Errand(run_id, call, label) for run_id, call, label in calls), takes_over=True)
+
+    async def vanish(self, name: str) -> None:
+        """A worker is gone, and the engine doesn't hear of it."""
+        self._dead.add(name)
+        await self.workers.pop(name).leave()
 
     def at(self, run_id: str) -> str:
         """The worker that has the run."""

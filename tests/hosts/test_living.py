@@ -56,21 +56,26 @@ def test_what_a_living_worker_has_under_way_is_not_free(
             await many.wait()
             assert not free.done()
             touch.go.set()
-            await free
+            assert await free
         assert outcome(await made.end(run_id), "one") == "passed"
 
     with_fleet(story, "a", "b", labels={"a": ("far",)})
 
 
-def test_what_a_dead_worker_had_is_free() -> None:
-    """Nobody answers for it."""
+def test_what_a_dead_worker_had_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers for it any more."""
+    many = asked(monkeypatch)
 
     async def story(made: Fleet, touch: Touch) -> None:
         run_id = await made.start(OWN)
         await touch.begun.wait()
-        await made.workers["a"].leave()
+        free = asyncio.create_task(made.workers["b"].free(run_id, None))
         async with asyncio.timeout(20):
-            await made.workers["b"].free(run_id, None)
+            await many.wait()
+            assert not free.done()
+            await made.vanish("a")
+            assert await free
+        assert (made.segments, touch.touched) == (["a"], ["x"])
 
     with_fleet(story, "a", "b")
 
@@ -83,8 +88,10 @@ def test_what_is_under_way_here_is_free_for_us(monkeypatch: pytest.MonkeyPatch) 
         await touch.begun.wait()
         monkeypatch.setattr(living, "SILENT_S", 1000.0)
         async with asyncio.timeout(20):
-            await made.workers["a"].free(run_id, None)
+            assert await made.workers["a"].free(run_id, None)
         touch.go.set()
+        assert outcome(await made.end(run_id), "one") == "passed"
+        assert touch.touched == ["x"]
 
     with_fleet(story, "a", "b")
 
@@ -104,7 +111,7 @@ def test_calls_that_a_living_worker_cannot_hand_over_are_handed_over_for_it() ->
         async with asyncio.timeout(20):
             await touch.begun.wait()
             touch.go.set()
-            await free
+            assert await free
         assert [each[2] for each in made.calls] == ["b"]
 
     with_fleet(story, "a", "b")

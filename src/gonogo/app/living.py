@@ -46,13 +46,14 @@ class Living:
     def answer(self) -> None:
         """Somebody asks: say what is under way here."""
         try:
-            self._pool.ring([_sign(run_id, call) for run_id, call in self._here.keys])
+            self._ring([_sign(run_id, call) for run_id, call in self._here.keys])
         except JournalError as problem:
             log.warning("others aren't told that this worker lives: %s", problem.message)
 
     async def silent(self, run_id: str, call: int | None) -> None:
         """Until nobody else has it under way; at once when it is here. The engine doesn't hear of the worker that has
-        a run, which may be for want of a way to it: calls of that run are handed over for it. Raises JournalError.
+        a run, which may be for want of a way to it: calls of that run are handed over for it. Raises JournalError,
+        and StoreAway where the store isn't waited for.
         """
         handed: set[int] = set()
         heard = asyncio.Event()
@@ -68,7 +69,7 @@ class Living:
 
     async def handed_over(self, run_id: str, known: Collection[int] = ()) -> set[int]:
         """Hand over calls of a run that another worker has, and that nobody has claimed: those that were handed over,
-        of all but the `known`. None when the engine can't be had. Raises JournalError.
+        of all but the `known`. Nothing when the engine can't be had. Raises JournalError.
         """
         waiting = {call: label for call, label in self._pool.unclaimed(run_id) if call not in known}
         try:
@@ -81,8 +82,11 @@ class Living:
 
     async def _answers(self, heard: asyncio.Event) -> bool:
         heard.clear()
-        self._pool.ring([WHO])
+        self._ring([WHO])
         return await _is_set(heard, SILENT_S)
+
+    def _ring(self, names: Collection[str]) -> None:
+        self._pool.at_once(lambda: self._pool.ring(names))
 
 
 async def _is_set(event: asyncio.Event, within_s: float) -> bool:

@@ -25,6 +25,7 @@ from gonogo.hosts.slots import Places
 from gonogo.journal.lines import NewerJournal, NoSuchRun
 from gonogo.journal.pool import Ticket
 from gonogo.journal.sharing import SharedRuns
+from gonogo.journal.store import StoreAway
 
 if TYPE_CHECKING:
     from gonogo.engines.base import Engine, Stopping
@@ -66,7 +67,10 @@ class Worker:
         """Wait until whoever has the work doesn't answer, however long; False when the store doesn't."""
         if not await asyncio.to_thread(self._runs.answers):
             return False
-        await self._living.silent(run_id, call)
+        try:
+            await self._living.silent(run_id, call)
+        except StoreAway:
+            return False
         return True
 
     async def segment(
@@ -277,7 +281,7 @@ class Bells:
     def __init__(self, runs: SharedRuns, worker: str) -> None:
         self._bell = runs.pool.bell([worker])
         self._worker = worker
-        self._ears: dict[str, Callable[[], None]] = {}
+        self._ears: dict[str, list[Callable[[], None]]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
@@ -287,15 +291,19 @@ class Bells:
 
     def at_own(self, then: Callable[[], None]) -> None:
         """What to do when the worker itself is rung for."""
-        self._ears[self._worker] = then
+        self._ears[self._worker] = [then]
 
     def listen(self, name: str, then: Callable[[], None]) -> Callable[[], None]:
         """Have `then` called when `name` is rung for, until the answer is called."""
-        self._ears[name] = then
-        self._bell.add(name)
+        ears = self._ears.setdefault(name, [])
+        if not ears:
+            self._bell.add(name)
+        ears.append(then)
 
         def deaf() -> None:
-            if self._ears.pop(name, None) is not None:
+            ears.remove(then)
+            if not ears:
+                del self._ears[name]
                 self._bell.remove(name)
 
         return deaf
@@ -308,6 +316,5 @@ class Bells:
 
     def _ring(self) -> None:
         for name in self._bell.heard():
-            ear = self._ears.get(name)
-            if ear is not None:
+            for ear in tuple(self._ears.get(name, ())):
                 ear()

@@ -1,0 +1,92 @@
+"""What a worker hears of the store: whoever listens to a name, and nobody waits for a store that is away."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NoReturn
+
+import pytest
+from tests.hosts.fleet import Fleet
+from tests.hosts.test_worker import Touch, with_fleet
+
+from gonogo.app import living
+from gonogo.app.worker import Bells
+from gonogo.journal.memory import MemoryRuns
+from gonogo.journal.store import StoreAway
+
+FAR = "steps:\n  one: {type: touch, what: x, waits: true, runs_on: far}\n"
+
+
+def test_all_who_listen_to_a_name_hear_it_until_they_listen_no_more() -> None:
+    """Whoever ends first leaves the others what they listen to."""
+
+    async def story() -> None:
+        runs, heard = MemoryRuns(), [asyncio.Event() for _ in range(2)]
+        bells = Bells(runs, "a")
+        bells.start()
+        deaf = [bells.listen("x", each.set) for each in heard]
+        try:
+            async with asyncio.timeout(20):
+                runs.pool.ring(["x"])
+                await asyncio.gather(*(each.wait() for each in heard))
+                heard[1].clear()
+                deaf[0]()
+                runs.pool.ring(["x"])
+                await heard[1].wait()
+            deaf[1]()
+            assert bells._ears == {}
+        finally:
+            bells.close()
+
+    asyncio.run(story())
+
+
+def test_a_call_that_is_given_to_a_worker_twice_is_not_taken_over_while_another_worker_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As when the engine was away twice: the first of those who wait here may hear of it no more."""
+    monkeypatch.setattr(living, "SILENT_S", 0.1)
+    monkeypatch.setattr(living, "LISTENS_S", 0.01)
+    looks = [0]
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        many, answers = asyncio.Event(), living.Living._answers
+
+        async def counted(self: living.Living, heard: asyncio.Event) -> bool:
+            looks[0] += 1
+            if looks[0] > 6:
+                many.set()
+            return await answers(self, heard)
+
+        monkeypatch.setattr(living.Living, "_answers", counted)
+        run_id = await made.start(FAR)
+        await touch.begun.wait()
+        free = [asyncio.create_task(made.workers["b"].free(run_id, 1)) for _ in range(2)]
+        async with asyncio.timeout(20):
+            await many.wait()
+            assert not any(each.done() for each in free)
+            touch.go.set()
+            assert await asyncio.gather(*free) == [True, True]
+
+    with_fleet(story, "a", "b", labels={"a": ("far",)})
+
+
+def test_a_worker_whose_store_is_away_does_not_wait_to_say_that_it_lives(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its event loop would stand still, and so would all that it has under way."""
+
+    def away(work: Any) -> NoReturn:
+        raise StoreAway("it doesn't answer", advice="wait", when_back=lambda then: None)
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(FAR)
+        await touch.begun.wait()
+        with monkeypatch.context() as patched:
+            patched.setattr(made.runs.pool, "at_once", away)
+            made.workers["a"]._living.answer()
+            assert not await made.workers["b"].free(run_id, 1)
+        touch.go.set()
+
+    with_fleet(story, "a", "b", labels={"a": ("far",)})
+    assert "it doesn't answer" in caplog.text
