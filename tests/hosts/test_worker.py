@@ -20,6 +20,7 @@ from gonogo.core.state import State
 from gonogo.engines.base import Errand
 from gonogo.errors import JournalError
 from gonogo.hosts import away, errands
+from gonogo.hosts.loop import RunLoop
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.pool import Ticket
 from gonogo.journal.records import Record
@@ -296,6 +297,46 @@ def test_who_lost_a_run_without_a_word_leaves_the_answers_to_who_has_it(
                     break
                 await asyncio.sleep(0.01)
         assert [event.call for _, event in pool.take(run_id)] == [call + 1]
+        touch.go.set()
+
+    with_fleet(story, "a", "b", labels={"b": ("l",)})
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_who_has_lost_a_run_forgets_no_answer_that_its_next_host_waits_for(
+    monkeypatch: pytest.MonkeyPatch, knows: bool
+) -> None:
+    """Though it has a call of that number behind it; whether it has heard that it lost the run or not."""
+    monkeypatch.setattr(keeping, "AGAIN_S", ())
+    loops: list[RunLoop] = []
+    run = RunLoop.run
+
+    def noted(self: RunLoop) -> Coroutine[Any, Any, None]:
+        loops.append(self)
+        return run(self)
+
+    monkeypatch.setattr(RunLoop, "run", noted)
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(
+            "steps:\n  one: {type: touch, what: x}\n"
+            "  two: {type: touch, what: y, waits: true, runs_on: l, depends_on: [one]}\n"
+        )
+        async with asyncio.timeout(20):
+            while "y" not in touch.touched:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0)
+        pool, (call,), [host] = made.runs.pool, made.runs.pool.open(run_id), loops
+        assert host._away is not None
+        if knows:
+            host.fail(JournalError("it is another's"))
+        else:
+            made.runs.cut_off(run_id)
+        pool.offer([Ticket(run_id, StartCall(call - 1, "one", "", 1, 1, "other", "reads"), 0)])
+        pool.leave(run_id, call - 1, CallDone(call=call - 1))
+        host._away.look()
+        assert [event.call for _, event in pool.take(run_id)] == [call - 1]
+        with pytest.raises(JournalError):
+            host._done.result()
         touch.go.set()
 
     with_fleet(story, "a", "b", labels={"b": ("l",)})

@@ -96,9 +96,12 @@ class Away:
         clock: RunClock,
         post: Callable[[AnyEvent], None],
         fail: Callable[[BaseException], None],
+        confirm: Callable[[], object],
         tree: Places | None = None,
     ) -> None:
-        """`tree`: the slots that the run shares with those above and beneath it."""
+        """`confirm` raises JournalError when the run may be another host's by now. `tree`: the slots that the run
+        shares with those above and beneath it.
+        """
         self._tree = tree
         self._slots: dict[int, asyncio.Future[None]] = {}
         self._run_id = run_id
@@ -108,6 +111,7 @@ class Away:
         self._clock = clock
         self._post = post
         self._fail = fail
+        self._confirm = confirm
         self._calls: dict[int, StartCall] = {}
         self._unwritten: list[StartCall] = []
         self._seq = -1
@@ -117,7 +121,7 @@ class Away:
         self._last_id = 0
         self._untold: list[Callable[[], object]] = []
         self._waits = False
-        self._is_closed = False
+        self._is_over = False
         self._loop = asyncio.get_running_loop()
         self._poll: asyncio.TimerHandle | None = None
         self._deaf = spread.listen(run_id, self.look)
@@ -258,6 +262,8 @@ class Away:
 
     def look(self) -> None:
         """Take what was left for the run. What the journal knew before a crash is only forgotten here."""
+        if self._is_over:
+            return
         pool = self._spread.pool
         try:
             known: list[int] = []
@@ -272,7 +278,8 @@ class Away:
                     raise self._taken_over()
                 else:
                     known.append(number)
-            self._forget(known)
+            if known:
+                self._tell(lambda: self._forget_unasked(known))
         except StoreAway as away:
             self._wait(away)
         except Exception as error:  # noqa: BLE001 - a run that hears nothing of its calls can't go on
@@ -296,9 +303,13 @@ class Away:
         """Whether the run is to leave this worker."""
         return self._spread.leaving
 
+    def hush(self) -> None:
+        """Take nothing more: the run goes on elsewhere, and what is left for it is for its next host."""
+        self._is_over = True
+
     def close(self) -> None:
         """Listen no more; the calls go on where they are."""
-        self._is_closed = True
+        self.hush()
         self._deaf()
         for alarm in (*self._alarms.values(), *([self._poll] if self._poll is not None else [])):
             alarm.cancel()
@@ -310,6 +321,13 @@ class Away:
     def _forget(self, known: Collection[int]) -> None:
         if known:
             self._tell(lambda: self._spread.pool.done(self._run_id, known))
+
+    def _forget_unasked(self, known: Collection[int]) -> None:
+        """What no record of this host has just confirmed: where the run is another's by now, that one may wait for it.
+        Raises JournalError.
+        """
+        self._confirm()
+        self._spread.pool.done(self._run_id, known)
 
     def _tell(self, what: Callable[[], object]) -> None:
         """Do it in the pool, behind what couldn't be done there yet."""
@@ -332,7 +350,7 @@ class Away:
 
     def _is_back(self) -> None:
         self._waits = False
-        if self._is_closed:
+        if self._is_over:
             return
         try:
             self._tell_all()

@@ -108,6 +108,8 @@ class RunLoop:
         if not self._done.done():
             expected = isinstance(error, GonogoError) or not isinstance(error, Exception)
             self._done.set_exception(error if expected else self._bug(error))
+            if self._away is not None:
+                self._away.hush()
 
     async def _sure(self) -> None:
         """Right before something changes outside: a host that stood still since its last record may have lost the run
@@ -415,9 +417,17 @@ def _away(loop: RunLoop, spread: Spread | None) -> Away | None:
         return None
     from gonogo.hosts.away import Away  # a run in one process does without
 
-    around = loop.around
+    around, journal = loop.around, loop.journal
     return Away(
-        loop.journal.run_id, loop.state, around.table, spread, loop.clock, loop.post, loop.fail, around.slots
+        journal.run_id,
+        loop.state,
+        around.table,
+        spread,
+        loop.clock,
+        loop.post,
+        loop.fail,
+        lambda: journal.at_once(journal.confirm),
+        around.slots,
     )
 
 
