@@ -134,6 +134,7 @@ def test_a_call_that_is_stopped_while_it_waits_leaves_no_place_taken() -> None:
             worker.give(given)
             task.cancel()
             await asyncio.wait([task])
+            assert task.cancelled()
         assert (tree.take(9), worker.take(9)) == (1, 1)
 
     told(story)
@@ -179,8 +180,11 @@ def test_what_does_nothing_outside_takes_no_place_of_its_worker() -> None:
 
     async def story() -> None:
         worker = Places(1)
-        worker.take(1)
         async with Slots(None, worker).of(7, outside=False):
-            pass
+            assert worker.take(1) == 1
+        async with Slots(None, worker).of(8, outside=False):
+            assert worker.busy == 1
+        worker.give(1)
+        assert worker.take(9) == 1
 
     told(story)

@@ -161,9 +161,13 @@ def test_a_child_process_does_not_inherit_the_lock(disk, record) -> None:
     journal = disk.create("r")
     journal.append([record(0)])
     with subprocess.Popen(["sleep", "30"], close_fds=False) as child:
-        journal.close()
-        disk.reopen("r").close()
-        child.kill()
+        try:
+            journal.close()
+            assert child.poll() is None
+            assert not files.is_held(disk.folder / "r" / "lock")
+            disk.reopen("r").close()
+        finally:
+            child.kill()
 
 
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
