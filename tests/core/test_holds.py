@@ -318,17 +318,23 @@ def test_law_3_a_doubt_that_comes_from_beneath_after_a_cancel_is_kept() -> None:
 
 
 def test_law_3_a_list_that_is_made_again_waits_for_the_doubt_of_a_run_beneath() -> None:
-    """As for a call in doubt of its own."""
-    given = {"each[0]": "fine", "each[1]": Parks(child="c", in_doubt=True)}
+    """As for a call in doubt of its own; another wait in an item would be given up."""
+    beneath: list[Any] = [Parks(child="c", in_doubt=True), "settled"]
     script = Script(
         plan(
+            step("kick", on_success=block(goto="list")),
             step("list", for_each=True),
-            step("each", "list", fanout="map", on_success=block(goto="list")),
-            max_loops=1,
+            step("each", "list", fanout="map"),
+            max_parallelism=2,
         ),
         calls={
-            "list": [1, 2],
-            "each": lambda command: given["each[1]" if "[1]" in command.scope else "each[0]"],
+            "kick": Parks(),
+            "list": [0],
+            "each": lambda call: beneath.pop(0) if call.scope == "list#1[0]" else "fine",
         },
     )
-    assert (script.verdict, script.started.count("list")) == ("HOLD", 1)
+    script.tell(AnswerGiven(step="kick", text="go", by="me"))
+    assert (script.verdict, script.node("each", "list#1[0]").status) == ("HOLD", "holding")
+    assert "each@list#2[0]" not in script.started
+    script.tell(Resumed(reopens=False))
+    assert (script.verdict, script.started[-1]) == ("GO", "each@list#2[0]")
