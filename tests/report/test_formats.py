@@ -196,6 +196,17 @@ def test_an_annotation_names_its_step(reporting: Reporting) -> None:
     assert "title=lint/contract/guarantee_failed::" in text
 
 
+def test_a_tolerated_failure_is_a_warning_at_github(reporting: Reporting) -> None:
+    """A run that is GO shows no error of gonogo's own; what the step found keeps its level."""
+    report = reporting(
+        "soft: {type: script, criticality: info, content: 'return 1', guarantee: 'output > 1'}"
+    )
+    found = Issue("lint/long", "too long", "error", file="a.py", line=1)
+    lines = render(with_issues(report, "soft", found), "github", Style()).splitlines()
+    assert [line.partition(" ")[0] for line in lines if "title=soft/" in line] == ["::error", "::warning"]
+    assert lines[-1].startswith("::notice title=gonogo::GO")
+
+
 def test_markdown_is_text_only(reporting: Reporting) -> None:
     """No HTML, no mention, no broken table."""
     text = render(with_issues(reporting(MIXED), "good", *HOSTILE), "markdown", Style())

@@ -20,7 +20,7 @@ def github(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    found = sorted(report.findings.all, key=lambda one: list(_LEVELS).index(one.issue.severity))
+    found = sorted(report.findings.all, key=lambda one: list(_LEVELS).index(_severity(one, report)))
     yield from (_annotation(finding, report) for finding in found[:ANNOTATIONS_MAX])
     yield from (f"::warning title=gonogo::{_data(told)}" for told in report.notes)
     yield from (f"::notice title=gonogo fault::{_data(told)}" for told in report.faults)
@@ -30,6 +30,13 @@ def _lines(report: Report) -> Iterator[str]:
     if move := words.next_move(report.view):
         told += f"\nanswer with: {move}"
     yield f"::{level} title=gonogo::{_data(told)}"
+
+
+def _severity(finding: Finding, report: Report) -> str:
+    """Its own; that a step failed is no error where that is tolerated. What a step found keeps the step's word."""
+    issue, step = finding.issue, report.view.steps.get(finding.step)
+    tolerated = issue.engine and step is not None and step.outcome == "tolerated"
+    return "warning" if tolerated and _LEVELS[issue.severity] == "error" else issue.severity
 
 
 def _annotation(finding: Finding, report: Report) -> str:
@@ -42,7 +49,7 @@ def _annotation(finding: Finding, report: Report) -> str:
         if issue.end_line is not None and issue.end_line >= issue.line >= 1:
             properties["endLine"] = str(issue.end_line)
     told = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{_LEVELS[issue.severity]} {told}::{_data(issue.message)}"
+    return f"::{_LEVELS[_severity(finding, report)]} {told}::{_data(issue.message)}"
 
 
 def _title(finding: Finding, report: Report) -> str:
