@@ -176,13 +176,6 @@ def test_a_worker_whose_session_ended_is_dead_however_young_its_sign(url: str) -
     other.release()
 
 
-def test_each_loss_of_a_worker_is_counted(url: str) -> None:
-    """So work that ends whoever takes it is set aside in the end."""
-    one = lease(url, "a")
-    assert [one.taken_over("run/1"), one.taken_over("run/1"), one.taken_over("run/2")] == [1, 2, 1]
-    one.release()
-
-
 class Heard:
     """What a watch tells."""
 
@@ -199,10 +192,11 @@ class Heard:
 class Client:
     """An engine's client that knows what a worker had, or can't tell."""
 
-    def __init__(self, heard: Heard, *workflows: str, broken: bool = False) -> None:
+    def __init__(self, heard: Heard, *workflows: str, broken: bool = False, resumes: bool = True) -> None:
         self._told = heard.told
         self._workflows = workflows
         self._broken = broken
+        self._resumes = resumes
 
     def list_workflows(self, **_: object) -> list[object]:
         if self._broken:
@@ -210,6 +204,8 @@ class Client:
         return [SimpleNamespace(workflow_id=each, queue_name="q") for each in self._workflows]
 
     def resume_workflow(self, workflow: str, queue_name: str) -> None:
+        if not self._resumes:
+            raise ValueError("not now")
         self._told.append(("resumed", workflow))
 
     def cancel_workflow(self, workflow: str) -> None:
@@ -248,11 +244,26 @@ def test_calls_of_a_dead_worker_are_free_before_anybody_is_told_of_them(fallen: 
 def test_a_run_that_lost_too_many_workers_is_set_aside_and_its_calls_never_are(fallen: Lease) -> None:
     """Calls are counted one by one where they are claimed: others came with them."""
     heard = Heard()
+    client = Client(heard, "r/calls-1", "r/segment-1")
+    watch = takeover.Watch(fallen, heard, lambda: True)
     for _ in range(TAKEOVERS_MAX):
-        fallen.taken_over("r/calls-1")
-        fallen.taken_over("r/segment-1")
-    takeover.Watch(fallen, heard, lambda: True)._take_over_all(Client(heard, "r/calls-1", "r/segment-1"))  # type: ignore[arg-type]
-    assert heard.told[1:] == [("resumed", "r/calls-1"), ("cancelled", "r/segment-1"), ("aside", "r", 6)]
+        watch._take_over("a", client)  # type: ignore[arg-type]
+    assert heard.told[1:3] == [("resumed", "r/calls-1"), ("resumed", "r/segment-1")]
+    heard.told.clear()
+    watch._take_over("a", client)  # type: ignore[arg-type]
+    assert heard.told[1:] == [("resumed", "r/calls-1"), ("aside", "r", 6), ("cancelled", "r/segment-1")]
+
+
+def test_a_run_that_cannot_be_taken_over_for_long_has_lost_one_worker_only(fallen: Lease) -> None:
+    """Each look tries again; it would be set aside for what isn't its fault."""
+    heard = Heard()
+    watch = takeover.Watch(fallen, heard, lambda: True)
+    for _ in range(TAKEOVERS_MAX + 1):
+        with pytest.raises(ValueError, match="not now"):
+            watch._take_over("a", Client(heard, "r/segment-1", resumes=False))  # type: ignore[arg-type]
+    heard.told.clear()
+    watch._take_over("a", Client(heard, "r/segment-1"))  # type: ignore[arg-type]
+    assert heard.told == [("lost", "a"), ("resumed", "r/segment-1")]
 
 
 def test_who_takes_over_rings_for_the_queue(fallen: Lease, url: str) -> None:

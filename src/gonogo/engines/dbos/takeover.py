@@ -157,15 +157,20 @@ class Lease:
             if is_gone or (is_old and is_steady and self._is_ended(worker))
         ]
 
-    def taken_over(self, workflow: str) -> int:
-        """How often this workflow has lost its worker, this time included."""
+    def takeovers(self, workflow: str) -> int:
+        """How often this workflow was taken over from a dead worker."""
         row = self._connection.execute(
-            "insert into gonogo_takeovers (workflow) values (%s)"
-            " on conflict (workflow) do update set times = gonogo_takeovers.times + 1 returning times",
-            (workflow,),
+            "select times from gonogo_takeovers where workflow = %s", (workflow,)
         ).fetchone()
-        assert row is not None
-        return int(row[0])
+        return int(row[0]) if row is not None else 0
+
+    def count(self, workflow: str) -> None:
+        """This workflow is taken over once more."""
+        self._connection.execute(
+            "insert into gonogo_takeovers (workflow) values (%s)"
+            " on conflict (workflow) do update set times = gonogo_takeovers.times + 1",
+            (workflow,),
+        )
 
     def ring(self, queue: str) -> None:
         """Have workers look at a queue."""
@@ -299,12 +304,22 @@ class Watch:
         log.warning("%s is gone or stands still; its work goes to others: %s", worker, _pieces(left))
         for status in left:
             run_id = names.run_of(status.workflow_id)
-            times = self._lease.taken_over(status.workflow_id) if run_id is not None else 0
-            if run_id is not None and times > TAKEOVERS_MAX:
-                client.cancel_workflow(status.workflow_id)
-                self._told.aside(run_id, times)
-            else:
+            if run_id is None:
                 resume(client, self._lease, status)
+            else:
+                self._take_over_run(run_id, status, client)
+
+    def _take_over_run(self, run_id: str, status: WorkflowStatus, client: DBOSClient) -> None:
+        """Where this fails it is done again: a takeover counts once it is done, and a run that nobody would find any
+        more is set aside before.
+        """
+        times = self._lease.takeovers(status.workflow_id)
+        if times < TAKEOVERS_MAX:
+            resume(client, self._lease, status)
+            self._lease.count(status.workflow_id)
+        else:
+            self._told.aside(run_id, times + 1)
+            client.cancel_workflow(status.workflow_id)
 
 
 def hand_back(client: DBOSClient, lease: Lease) -> None:
