@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,21 @@ settings.register_profile("house", deadline=None, derandomize="CI" in os.environ
 settings.load_profile("house")
 
 TESTS_OF_THE_EXCHANGE = frozenset({"test__http.py", "test_outbound.py"})
+
+
+@pytest.fixture(autouse=True, scope="session")
+def signals_are_heard() -> Iterator[None]:
+    """Under nohup, and in the background of a script, some are ignored, by each command that is started, too: rightly,
+    but not what is tried here.
+    """
+    usual = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {each: signal.getsignal(each) for each in usual}
+    for each, handler in usual.items():
+        if before[each] is signal.SIG_IGN:
+            signal.signal(each, handler)
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
 
 
 @pytest.fixture(scope="session")

@@ -95,17 +95,17 @@ def pause(seconds: float) -> None:
 
 
 class Orphans:
-    """The processes below this one that weren't there before."""
+    """The processes below this one that weren't there before, and that none of those started: a server of other tests
+    starts some of its own as it likes.
+    """
 
     def __init__(self) -> None:
-        self._before = {pid for pid, _ in _descendants()}
+        self._before: frozenset[int] = frozenset(pid for pid, _ in _descendants())
 
     def now(self) -> dict[int, str]:
         """Process ids and command lines; the dead are collected."""
         found = {}
-        for pid, parent in _descendants():
-            if pid in self._before:
-                continue
+        for pid, parent in _descendants(self._before):
             if _state(pid) == "Z":
                 if parent == os.getpid():
                     _collect(pid)
@@ -139,20 +139,22 @@ def adopting() -> Iterator[Orphans]:
         library.prctl(_SUBREAPER, 0, 0, 0, 0)
 
 
-def _descendants() -> list[tuple[int, int]]:
-    """(process, parent) of everything below this process."""
+def _descendants(but_for: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
+    """(process, parent) of everything below this process, but for some and all that is below them."""
     parents = {}
     for name in os.listdir("/proc"):
         if name.isdigit() and (stat := _stat(int(name))):
             parents[int(name)] = int(stat[1])
-    return [(pid, parent) for pid, parent in parents.items() if _is_below(pid, parents)]
+    return [(pid, parent) for pid, parent in parents.items() if _is_below(pid, parents, but_for)]
 
 
-def _is_below(pid: int, parents: dict[int, int]) -> bool:
-    above = parents.get(pid)
-    while above and above != os.getpid():
-        above = parents.get(above)
-    return above == os.getpid()
+def _is_below(pid: int, parents: dict[int, int], but_for: frozenset[int]) -> bool:
+    at: int | None = pid
+    while at and at not in but_for:
+        at = parents.get(at)
+        if at == os.getpid():
+            return True
+    return False
 
 
 def _stat(pid: int) -> list[str]:
