@@ -269,11 +269,10 @@ def rows(watch: Watch, now_s: float, width: int) -> list[tuple[str, str]]:
 
 def row(activity: Activity, now_s: float) -> tuple[str, str]:
     """One running or waiting step."""
-    name = plain(_place(activity))
+    name = plain(activity.place)
     elapsed = duration(max(0, round((now_s - activity.since_s) * 1000)))
     if activity.kind == "items":
-        failed = f", {activity.failed:,} failed" if activity.failed else ""
-        return f"▸ {name}  {activity.done:,} of {activity.total:,} items{failed}  {elapsed}", "cyan"
+        return f"▸ {name}  {_items_of(activity)}{_failed_of(activity)}  {elapsed}", "cyan"
     text = f"  {activity.text}" if activity.text else ""
     if activity.kind == "waiting":
         due = f" in {duration(max(0, round((activity.due_s - now_s) * 1000)))}" if activity.due_s else ""
@@ -283,12 +282,15 @@ def row(activity: Activity, now_s: float) -> tuple[str, str]:
 
 def items_text(activity: Activity) -> str:
     """`types: 12 of 40 items done, 2 failed`."""
-    failed = f", {activity.failed:,} failed" if activity.failed else ""
-    return f"{plain(_place(activity))}: {activity.done:,} of {activity.total:,} items done{failed}"
+    return f"{plain(activity.place)}: {_items_of(activity)} done{_failed_of(activity)}"
 
 
-def _place(activity: Activity) -> str:
-    return f"{activity.step}@{activity.scope}" if activity.scope else activity.step
+def _items_of(activity: Activity) -> str:
+    return f"{activity.done:,} of {activity.total:,} items"
+
+
+def _failed_of(activity: Activity) -> str:
+    return f", {activity.failed:,} failed" if activity.failed else ""
 
 
 def still_text(active: list[Activity], now_s: float) -> str:
@@ -299,9 +301,9 @@ def still_text(active: list[Activity], now_s: float) -> str:
 
 
 def _still(activity: Activity, now_s: float) -> str:
-    name = plain(_place(activity))
+    name = plain(activity.place)
     elapsed = duration(max(0, round((now_s - activity.since_s) * 1000)))
-    items = f" ({activity.done:,} of {activity.total:,} items)" if activity.kind == "items" else ""
+    items = f" ({_items_of(activity)})" if activity.kind == "items" else ""
     return f"{name} for {elapsed}{items}"
 
 

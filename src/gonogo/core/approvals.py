@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gonogo.core import lifecycle as life
 from gonogo.core.decisions import Wait
 from gonogo.core.fault_decisions import Held, Vote
+from gonogo.core.scope import step_at
 from gonogo.core.state import Node
 
 WORDS = ("yes", "no")
@@ -140,7 +141,7 @@ def past(node: Node) -> str:
 
 def in_short(node: Node) -> Wait:
     """What a step waits for, for a list."""
-    place = f"{node.step}@{node.scope}" if node.scope else node.step
+    place = step_at(node.step, node.scope)
     hold = node.hold
     if node.status == life.IN_DOUBT or hold is None:
         return Wait(place, (node.reason or "")[:PROMPT_MAX], node.ended_at)

@@ -13,15 +13,15 @@ from shlex import quote
 
 from gonogo.core import decisions as d
 from gonogo.core import events as e
+from gonogo.core import holds, resuming, revising, routing, spending, stopping
 from gonogo.core import lifecycle as life
-from gonogo.core import resuming, revising, routing, spending, stopping
 from gonogo.core.absorb import absorb
 from gonogo.core.dependencies import rest_at
 from gonogo.core.plan import Plan
 from gonogo.core.planning import plan_run
 from gonogo.core.reruns import add_never_run, dependents_of
 from gonogo.core.revising import Place, Unfit, has_run, is_among
-from gonogo.core.scope import ROOT, enclosing, outward
+from gonogo.core.scope import ROOT, enclosing, outward, step_at
 from gonogo.core.state import Node, State
 from gonogo.core.suppression import kept_back_by
 from gonogo.core.turn import Turn
@@ -270,8 +270,8 @@ def _refuse_doubtful(state: State, found: Look) -> None:
         for node in () if (step, scope) in found.given else list(state.nodes[step].values()):
             lost = node.status in life.CALLED and not resuming.may_be_lost(node)
             if (lost or node.status == life.IN_DOUBT) and is_among(node, ((step, scope),)):
-                place = f"{node.step}@{node.scope}" if node.scope else node.step
-                move = f"gonogo answer {state.run_id} {quote(place)} 'done|again|failed|unknown'"
+                place = step_at(node.step, node.scope)
+                move = f"gonogo answer {state.run_id} {quote(place)} {quote('|'.join(holds.WORDS))}"
                 raise Unfit(
                     f"nobody knows whether {place} was done, which would run again",
                     f"say so first: {f'gonogo resume {state.run_id}, then ' if lost else ''}{move}",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gonogo.core.decision import About, Decision
+from gonogo.core.scope import step_at
 
 PLACES_SHOWN_MAX = 20
 """Places named in one sentence."""
@@ -36,7 +37,7 @@ class Rerun(Decision, frozen=True, tag="rerun"):
 
 
 def _places(places: Sequence[tuple[str, str]]) -> str:
-    shown = [f"{step}@{scope}" if scope else step for step, scope in places[:PLACES_SHOWN_MAX]]
+    shown = [step_at(*place) for place in places[:PLACES_SHOWN_MAX]]
     more = len(places) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 

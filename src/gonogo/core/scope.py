@@ -87,6 +87,11 @@ def order_key(scope: str) -> tuple[int, ...]:
     return tuple(index_of(part) for part in scope.split("/"))
 
 
+def step_at(step: str, scope: str) -> str:
+    """A step in its scope, as people are told it and name it in turn: `step`, or `step@scope`."""
+    return f"{step}@{scope}" if scope else step
+
+
 def within(scope: str, outer: str) -> bool:
     """True when `scope` is `outer` or lies inside it."""
     return not outer or scope == outer or scope.startswith(outer + "/")

@@ -8,6 +8,7 @@ from typing import Any
 
 from gonogo.core.asking_again import Look
 from gonogo.core.revising import Place, has_run, is_among
+from gonogo.core.scope import step_at
 from gonogo.core.state import State
 from gonogo.report.layout import Style, cells, count, padded, plain, wrapped
 from gonogo.report.text import beside
@@ -83,8 +84,7 @@ def _all(look: Look) -> Sequence[Place]:
 
 
 def _name(place: Place) -> str:
-    step, scope = place
-    return plain(f"{step}@{scope}" if scope else step)
+    return plain(step_at(*place))
 
 
 def _row(place: Place, told: str, symbol: str, width: int, style: Style) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gonogo.core.decisions import Undone
+from gonogo.core.scope import step_at
 from gonogo.journal.fault_log import FaultStory
 from gonogo.journal.view import RunView
 from gonogo.report.layout import brief, count
@@ -35,7 +36,7 @@ def _first(lines: list[str], noun: str) -> list[str]:
 
 def _undone(one: Undone, view: RunView) -> str:
     """`switch: undone by switch-back`, or that it wasn't."""
-    place = f"{one.step}@{one.scope}" if one.scope else one.step
+    place = step_at(one.step, one.scope)
     if one.outcome == "passed":
         return f"{place}: undone by {one.by}"
     step = view.steps.get(one.by)

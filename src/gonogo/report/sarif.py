@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from gonogo.core.scope import step_at
 from gonogo.report import words
 from gonogo.report.findings import Finding
 from gonogo.report.report import Report
@@ -56,7 +57,11 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
         location["physicalLocation"] = _physical(finding)
     if finding.step:
         location["logicalLocations"] = [
-            {"name": finding.step, "fullyQualifiedName": _qualified(finding), "kind": "member"}
+            {
+                "name": finding.step,
+                "fullyQualifiedName": step_at(finding.step, issue.scope or ""),
+                "kind": "member",
+            }
         ]
     result: dict[str, Any] = {
         "ruleId": issue.rule_id,
@@ -68,10 +73,6 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
     if location:
         result["locations"] = [location]
     return result
-
-
-def _qualified(finding: Finding) -> str:
-    return f"{finding.step}@{finding.issue.scope}" if finding.issue.scope else finding.step
 
 
 def _physical(finding: Finding) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from gonogo.core import decisions as d
 from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
+from gonogo.core.scope import step_at
 from gonogo.journal.records import Record
 from gonogo.report.layout import brief
 
@@ -36,6 +37,11 @@ class Activity(Struct):
     failed: int = 0
     total: int = 0
     due_s: float | None = None
+
+    @property
+    def place(self) -> str:
+        """`step`, or `step@scope`."""
+        return step_at(self.step, self.scope)
 
 
 class Watch:
@@ -159,7 +165,7 @@ def log_lines(record: Record, *, everything: bool) -> Iterator[tuple[str, str]]:
         if not everything and not _is_news(decision):
             continue
         step, scope = getattr(decision, "step", None) or "run", getattr(decision, "scope", "")
-        yield (f"{step}@{scope}" if scope else step), brief(decision.sentence(), 500)
+        yield step_at(step, scope), brief(decision.sentence(), 500)
 
 
 def _is_news(decision: d.Decision) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from gonogo.core.scope import step_at
 from gonogo.journal.view import ItemView, RunView, StepView, Waiting
 from gonogo.report import stages
 from gonogo.report.layout import brief, count
@@ -220,7 +221,7 @@ def _answers(waiting: Waiting) -> str:
 
 def place(waiting: Waiting) -> str:
     """`step` or `step@scope`, as `answer` takes it."""
-    return f"{waiting.step}@{waiting.scope}" if waiting.scope else waiting.step
+    return step_at(waiting.step, waiting.scope)
 
 
 def _listed(names: list[str]) -> str:
