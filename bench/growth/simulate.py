@@ -56,9 +56,7 @@ class Outcome:
     """
 
     runs: int = 0
-    records: int = 0
     delays: list[float] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)
     busiest: float = 0.0
     places_busiest: float = 0.0
     parked_most: int = 0
@@ -103,8 +101,8 @@ class Worker:
     calls: dict[tuple[int, int], Carried] = field(default_factory=dict)
 
 
-Waiting = tuple[int, Carried, StartCall, float]
-"""A call without a place: its run's number, the run, the call, and since when."""
+Waiting = tuple[int, Carried, StartCall]
+"""A call without a place: its run's number, the run, the call."""
 
 
 class Simulation:
@@ -173,8 +171,6 @@ class Simulation:
 
     def _rest(self, number: int, run: Carried, done_s: float) -> None:
         self.workers[run.worker].runs.pop(number, None)
-        self.outcome.records += run.records
-        run.records = 0
         if run.verdict == "HOLD" and run.shape.waits_s:
             self._wait_for_a_person(run.shape, run.shard, done_s, run)
         elif run.verdict == "HOLD":
@@ -211,7 +207,7 @@ class Simulation:
 
     def _offer(self, number: int, run: Carried, call: StartCall, now_s: float) -> None:
         if call.call in run.calls:  # else it was lost and is offered anew
-            self._waiting.append((number, run, call, now_s))
+            self._waiting.append((number, run, call))
             self._place(now_s)
 
     def _place(self, now_s: float) -> None:
@@ -219,12 +215,11 @@ class Simulation:
         while self._waiting and self._idle:
             name = self._idle[self.random.randrange(len(self._idle))]
             worker = self.workers[name]
-            number, run, call, since_s = self._waiting.popleft()
+            number, run, call = self._waiting.popleft()
             worker.free -= 1
             if not worker.free:
                 self._idle.remove(name)
             worker.calls[number, call.call] = run
-            self.outcome.waits.append(now_s - since_s)
             took_s = self.random.expovariate(1 / run.shape.call_s)
             self.used_s[min(len(self.used_s) - 1, int(now_s // 60))] += took_s
             life = worker.life
