@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gonogo.core.events import CallParked
+from gonogo.core.decisions import Finished
+from gonogo.core.events import CallParked, CancelAsked
 from gonogo.core.plan import Plan, Step
 from gonogo.journal.codec import encode_line
 from gonogo.journal.listing import summaries, summary
@@ -53,6 +54,16 @@ def test_a_torn_end_is_passed_over(disk, drive) -> None:
     with (disk.folder / "r" / "journal.jsonl").open("ab") as file:
         file.write(b'{"seq":' + b"x" * 50_000)
     assert summary(disk, "r").status == "interrupted"
+
+
+def test_a_cancel_in_a_torn_end_is_passed_over(disk, drive) -> None:
+    """A run that a signal stopped was gone on with, and that one's cancel wasn't written to its end."""
+    start = drive(PLAN)[0]
+    stopped = CancelAsked(at=1.0, by="caller", interrupted=True)
+    kept(disk, "r", [start, Record(1, 0.0, stopped, (Finished("NO-GO", because=("cancelled",)),))])
+    with (disk.folder / "r" / "journal.jsonl").open("ab") as file:
+        file.write(encode_line(Record(2, 0.0, CancelAsked(at=2.0, by="ann")))[:-2])
+    assert (summary(disk, "r").status, summary(disk, "r").interrupted) == ("NO-GO", True)
 
 
 def test_a_long_last_line_is_found(disk, drive) -> None:

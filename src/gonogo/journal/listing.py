@@ -91,11 +91,13 @@ def _ends(path: Path) -> tuple[bytes, Record]:
 
 
 def _with_cancels(path: Path) -> Iterator[Record]:
-    """The records with a cancel in them, and perhaps some without, the last first. Raises as `_ends`."""
+    """The records with a cancel in them, and perhaps some without, the last first; a last line without an end is passed
+    over. Raises as `_ends`.
+    """
     descriptor = files.open_file(path, os.O_RDONLY)
     try:
         with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as text:
-            end = len(text)
+            end = text.rfind(b"\n") + 1
             while (mark := text.rfind(CANCEL_MARK, 0, end)) >= 0:
                 start = text.rfind(b"\n", 0, mark) + 1
                 yield decode_line(text[start : text.find(b"\n", mark)])
