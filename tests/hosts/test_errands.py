@@ -18,6 +18,7 @@ from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.errors import JournalError
 from gonogo.hosts import away, errands
 from gonogo.hosts.errands import SUSPECT, Errands
+from gonogo.hosts.visits import Visit
 from gonogo.journal.lines import NewerJournal
 from gonogo.journal.pool import Claim
 from gonogo.journal.replay import replay
@@ -233,6 +234,69 @@ def test_a_call_that_only_older_workers_saw_says_so_when_nobody_came(monkeypatch
         assert {(each.kind, each.message) for each in faults if each is not None} == {
             ("call.unclaimed", told)
         }
+
+    with_calls(story)
+
+
+def test_calls_of_a_run_that_come_together_meet_while_room_is_made_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each finds the other's visit, and no visit is closed that another call has come to meanwhile."""
+    monkeypatch.setattr(errands, "VISITS_MAX", 1)
+    closed: list[str] = []
+    close = Visit.close
+
+    async def slowly(self: Visit) -> None:
+        assert not self.is_busy
+        closed.append(self.run_id)
+        await asyncio.sleep(0)
+        await close(self)
+
+    async def main() -> None:
+        touch = Touch()
+        async with fleet("a", step_types=[touch.type("reads")]) as made:
+            runs = [await made.start(LIST), await made.start(LIST)]
+            pool = made.runs.pool
+            async with asyncio.timeout(20):
+                while any(len(pool.open(run_id)) < 3 for run_id in runs):  # noqa: ASYNC110 - nobody tells of an offer
+                    await asyncio.sleep(0)
+            made_for: list[str] = []
+
+            def around(event: Any, plan: Any) -> Any:
+                made_for.append(event.run_id)
+                return worker._around_of(event, plan)
+
+            worker = made.workers["a"]._errands
+            own = Errands("a", made.runs, around)
+            await own.perform_free(runs[0], sorted(pool.open(runs[0]))[:1], lambda number: None, tries=9)
+            monkeypatch.setattr(Visit, "close", slowly)
+            left = [(run_id, call) for run_id in runs for call in pool.open(run_id)]
+            await asyncio.gather(
+                *(
+                    own.perform(run_id, call, takes_over=False, tries=9)
+                    for run_id, call in left
+                    if run_id == runs[1]
+                )
+            )
+            assert made_for == runs
+            assert closed == runs[:1]
+            assert own.under_way == 0
+            await own.close()
+            assert outcomes(await made.end(runs[1])) == ["passed"] * 3
+
+    asyncio.run(main())
+
+
+def test_calls_of_a_run_can_be_stopped_though_its_journal_cannot_be_read_further() -> None:
+    """The worker keeps what it knew of the run: calls are under way with that."""
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        own = Errands("a", made.runs, made.workers["a"]._errands._around_of)
+        visit = await own._visit(run_id, 0)
+        with pytest.raises(JournalError, match="ends before record 999"):
+            await own._visit(run_id, 999)
+        assert await own._visit(run_id, 0) is visit
+        await own.close()
 
     with_calls(story)
 

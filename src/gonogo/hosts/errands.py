@@ -35,8 +35,6 @@ and the others would be taken for it.
 
 log = logging.getLogger("gonogo.worker")
 
-_SHOWN = "restore it from a backup; 'gonogo show {}' tells what is there"
-
 
 class TooNew(JournalError):  # noqa: N818 - the name says what is wrong
     """Only a newer gonogo can perform a call; nothing of it was begun."""
@@ -217,23 +215,21 @@ class Errands:
         )
 
     async def _visit(self, run_id: str, seq: int) -> Visit:
-        visit = self._visits.pop(run_id, None)
-        if visit is not None:
+        """Calls of a run have one between them: while another is closed, they may come, and it may get busy."""
+        await self._make_room(run_id)
+        while True:
+            visit = self._visits.pop(run_id, None) or Visit(run_id, self._runs, self._around_of)
+            self._visits[run_id] = visit
             visit.catch_up(seq)
-            if visit.is_outdated and not visit.is_busy:
-                await visit.close()
-                visit = None
-        if visit is None:
-            visit = Visit(run_id, self._runs, self._around_of)
-            await self._make_room()
-            visit.catch_up(seq)
-        self._visits[run_id] = visit
-        return visit
-
-    async def _make_room(self) -> None:
-        idle = [run_id for run_id, visit in self._visits.items() if not visit.is_busy]
-        for run_id in idle[: max(0, len(self._visits) + 1 - VISITS_MAX)]:
+            if visit.is_busy or not visit.is_outdated:
+                return visit
             await self._visits.pop(run_id).close()
+
+    async def _make_room(self, run_id: str) -> None:
+        idle = [other for other, visit in self._visits.items() if other != run_id and not visit.is_busy]
+        others = len(self._visits) - (run_id in self._visits)
+        for visit in [self._visits.pop(other) for other in idle[: max(0, others + 1 - VISITS_MAX)]]:
+            await visit.close()
 
 
 def _unperformed(claim: Claim) -> AnyEvent | None:
