@@ -92,7 +92,8 @@ class Step(Noun, frozen=True, kw_only=True):
         name="forEach", default=False
     )
     for_each_concurrency: Annotated[
-        Parallel | None, Meta(description="Items at a time; what their list says, else 1, if absent.")
+        Parallel | None,
+        Meta(description="Items at a time in a run; what their list says, else 1, if absent."),
     ] = field(name="forEach_concurrency", default=None)
     fanout: Annotated[
         Literal["map", "reduce"] | None, Meta(description="Behind a list: once per item, or once.")
