@@ -53,7 +53,7 @@ class Groups:
         if self._singly(label) or len(calls) > SHARE_MIN or not is_near:
             return False
         self._places.take(len(calls))
-        own = asyncio.get_running_loop().create_task(self._performed_here(run_id, calls, label))
+        own = asyncio.get_running_loop().create_task(self._begun(run_id, calls, label))
         self._own.add(own)
         own.add_done_callback(self._own.discard)
         return True
@@ -79,15 +79,10 @@ class Groups:
             if isinstance(done, BaseException):
                 raise done
 
-    async def _performed_here(self, run_id: str, calls: Sequence[int], label: str) -> None:
-        try:
-            await self._begun(run_id, calls, label)
-        except Exception as problem:  # noqa: BLE001 - whatever it is, others may have more luck (law 2)
-            log.warning("%d calls of run %s are left to others: %s", len(calls), run_id, problem)
-            await self._left_over(run_id, calls, label)
-
     async def _begun(self, run_id: str, calls: Sequence[int], label: str) -> None:
-        """Each place is free again when its call has ended, and all of them are whatever happens."""
+        """Each place is free again when its call has ended, and all of them are whatever happens. What can't be done
+        here is offered once more: whoever gets it claims none of those that are over.
+        """
         taken = len(calls)
 
         def ended(number: int) -> None:
@@ -96,10 +91,13 @@ class Groups:
             self._places.give(number)
 
         try:
-            newer = await self._work.calls(run_id, calls, ended)
+            left = await self._work.calls(run_id, calls, ended)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, their run would wait for ever (law 2)
+            log.warning("%d calls of run %s are left to others: %s", len(calls), run_id, problem)
+            left = calls
         finally:
             self._places.give(taken)
-        while newer := await self._left_over(run_id, newer, label, NEWER_S):  # noqa: ASYNC110 - the engine is away
+        while left := await self._left_over(run_id, left, label, NEWER_S):  # noqa: ASYNC110 - the engine is away
             await asyncio.sleep(NEWER_S)
 
     def _share(self, calls: int, label: str) -> int:
