@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import psycopg
 import pytest
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from tests.engines.world import World
 from tests.servers.postgres import Server
 
@@ -19,6 +20,7 @@ from gonogo.app.options import Options, Start
 from gonogo.engines.base import Errand, Limits
 from gonogo.engines.dbos import names
 from gonogo.engines.dbos.engine import DbosEngine
+from gonogo.engines.dbos.telling import told
 from gonogo.engines.dbos.worker import DbosWorker
 from gonogo.engines.urls import named
 from gonogo.errors import EngineError, JournalError, SetAside
@@ -36,6 +38,16 @@ def test_a_run_for_a_store_without_workers_is_refused_and_leaves_nothing(on_dbos
         submit_run(PLAN, Start(), on_dbos.options, Carrier("dbos"))
     assert on_dbos.runs.ids() == []
     assert on_dbos.store.split(":")[2].split("@")[0] not in f"{refused.value} {refused.value.advice}"
+
+
+def test_an_engine_that_waited_for_a_connection_in_vain_cannot_be_had() -> None:
+    """Whoever hands work over keeps it then, and tries again; any other error would lose it."""
+    address = Address(NOWHERE)
+    with (
+        pytest.raises(EngineError, match="the queues can't be asked: QueuePool limit reached"),
+        told("the queues can't be asked", address, "wait"),
+    ):
+        raise PoolTimeout("QueuePool limit reached")
 
 
 def test_a_run_that_nobody_has_begun_with_is_queued(on_dbos: World) -> None:

@@ -82,7 +82,7 @@ class Bounds:
 
     def together(self, most: int) -> int:
         """How many calls a workflow may stand for, whichever queue it goes into."""
-        return 1 if any(self._known.values()) else most
+        return 1 if any(tuple(self._known.values())) else most  # another thread may find one more meanwhile
 
     def of(self, queues: Iterable[str]) -> str:
         """The bounds of these queues, for a person; empty when there are none."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from gonogo.errors import EngineError
 from gonogo.journal.postgres.address import Address
@@ -21,7 +21,8 @@ def told(what: str, address: Address, advice: str) -> Iterator[None]:
         yield
     except DBAPIError as problem:
         raise EngineError(f"{what}: {_reason(problem.orig, address)}", advice=advice) from None
-    except (psycopg.Error, ValueError) as problem:  # SQLAlchemy reads a port before anybody connects
+    except (psycopg.Error, SQLAlchemyError, ValueError) as problem:
+        # A pool may have no connection left for too long, and SQLAlchemy reads a port before anybody connects.
         raise EngineError(f"{what}: {_reason(problem, address)}", advice=advice) from None
 
 

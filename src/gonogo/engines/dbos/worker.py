@@ -94,9 +94,8 @@ class DbosWorker:
         places = work.places
         for queue in queues:
             places.add_door(doors[queue])
-        handing_back = DbosEngine(self.address, together=self._bounds.together)
         groups = self._groups = Groups(
-            work, handing_back, places, lambda: self._lease.others + 1, singly=self._bounds.counts
+            work, self.engine, places, lambda: self._lease.others + 1, singly=self._bounds.counts
         )
         _define(work, loop, limits, groups, doors)
         DBOS.listen_queues(list(doors))
