@@ -12,9 +12,8 @@ from gonogo.cli.session import Session
 
 if TYPE_CHECKING:
     from gonogo.journal.postgres.address import Address
+    from gonogo.journal.postgres.workers import Present, Waiting
     from gonogo.report.layout import Style
-
-    Found = tuple[list[Any], Any, list[str]]
 
 
 @click.command("workers")
@@ -38,11 +37,11 @@ def COMMAND(session: Session, /, store: Address, format_name: str) -> int:  # no
     if format_name == "json":
         session.output.result(json_text(_json(*found), unicode=style.unicode))
     else:
-        session.output.result("\n".join(_lines(*found, style)) + "\n")
+        session.output.result("\n".join(table(*found, style)) + "\n")
     return 0
 
 
-def _json(living: list[Any], waiting: Any, unserved: list[str]) -> dict[str, Any]:
+def _json(living: list[Present], waiting: Waiting, unserved: list[str]) -> dict[str, Any]:
     workers = [
         {
             "name": one.name,
@@ -65,19 +64,24 @@ def _json(living: list[Any], waiting: Any, unserved: list[str]) -> dict[str, Any
     return {"workers": workers, "waiting": {"runs": waiting.runs, "calls": calls}}
 
 
-def _lines(living: list[Any], waiting: Any, unserved: list[str], style: Style) -> list[str]:
+def table(living: list[Present], waiting: Waiting, unserved: list[str], style: Style) -> list[str]:
+    """For people: the workers, a line each, then what waits."""
+    from gonogo.report.layout import count, plain
+
     lines = [_row(one, style) for one in living]
     if not living:
         lines.append("no worker lives; start one: gonogo worker --engine NAME")
-    lines.append(f"waiting: {waiting.runs} runs, {waiting.calls.get('', 0)} calls without a label")
+    unlabelled = count(waiting.calls.get("", 0), "call")
+    lines.append(f"waiting: {count(waiting.runs, 'run')}, {unlabelled} without a label")
     for label, number in sorted(waiting.calls.items()):
         if label:
-            nobody = f": no worker has --label {label}" if label in unserved else ""
-            lines.append(style.paint(f"waiting: {number} calls for {label}{nobody}", "red" if nobody else ""))
+            told = plain(f"waiting: {count(number, 'call')} for {label}")
+            nobody = plain(f": no worker has --label {label}") if label in unserved else ""
+            lines.append(style.paint(f"{told}{nobody}", "red") if nobody else told)
     return lines
 
 
-def _row(one: Any, style: Style) -> str:
+def _row(one: Present, style: Style) -> str:
     from gonogo.report.layout import duration, plain
 
     about = one.about
