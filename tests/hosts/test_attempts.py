@@ -221,8 +221,10 @@ def test_metrics_count_attempts(go: Go, runs: Runs) -> None:
 
 def test_a_run_with_attempts_replays_to_the_same_decisions(go: Go, runs: Runs) -> None:
     """Law 1."""
-    with FaultyServer(BUSY, BUSY, BUSY) as far:
-        result = go(fetch(far.url, QUICK, on_fail="{retry: {max: 3}}")[15:])
+    with FaultyServer(BUSY, BUSY, BUSY, faulty.answer()) as far:
+        policy = f"{QUICK}, breaker: {{failures: 9}}"
+        result = go(fetch(far.url, policy, on_fail="{retry: {max: 3, backoff: {delay: 1ms}}}")[15:])
+        assert far.connections == 4
     assert replay(runs.read(result.run_id).records) == []
 
 

@@ -353,6 +353,7 @@ def test_a_call_that_ended_many_workers_is_a_failure_of_its_own() -> None:
         fault = state.nodes["one"][""].fault
         assert fault is not None
         assert (fault.kind, fault.fault_class) == ("call.poison", "bug")
+        touch.go.set()
 
     with_fleet(story, "a", "b", labels={"b": ("l",)})
 
