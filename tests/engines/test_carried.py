@@ -161,6 +161,7 @@ def test_a_worker_that_is_told_to_end_leaves_its_runs_to_others(here: World) -> 
     assert len(here.lines("done")) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drain_s", [1, 60], ids=["out of patience", "killed"])
 def test_a_call_that_its_run_has_left_behind_is_another_workers_when_its_own_ends(
     here: World, drain_s: int
