@@ -62,7 +62,7 @@ def row(step: StepView, stage: str, note: str, style: Style, name_width: int) ->
     """`✓ name   1.2 s  note`, the note on lines of its own where the row is too narrow for it."""
     name = padded(plain(step.name), name_width)
     time = duration(step.duration_ms) if step.outcome != "skipped" and step.attempts else ""
-    symbol = "excluded" if stage == "not_started" else stage
+    symbol = _symbol(stage)
     start = f"{style.symbol(symbol)} {style.paint(name, 'bold')}  {style.paint(time.rjust(8), 'dim')}"
     if not note:
         return [start.rstrip()]
@@ -110,12 +110,16 @@ def _every_item(items: Items, report: Report, style: Style) -> Iterator[str]:
 
 
 def _item(item: ItemView, report: Report, style: Style) -> Iterator[str]:
-    stage = stages.stage(item, report.view)
+    symbol = _symbol(stages.stage(item, report.view))
     outcome = stages.told(item, report.view) if item.outcome == "waiting" else item.outcome.replace("_", " ")
     told = brief(item.fault.message, words.MESSAGE_MAX) if item.fault else outcome
     name = words.item_name(item)
-    start = f"    {style.symbol('excluded' if stage == 'not_started' else stage)} {name}"
-    yield from beside(start, 6 + cells(name), told, _COLOURS.get(stage, "red"), style)
+    start = f"    {style.symbol(symbol)} {name}"
+    yield from beside(start, 6 + cells(name), told, _COLOURS.get(symbol, "yellow"), style)
+
+
+def _symbol(stage: str) -> str:
+    return "excluded" if stage == "not_started" else stage
 
 
 def _left_out(report: Report, style: Style) -> list[str]:
