@@ -9,7 +9,7 @@ from io import StringIO
 
 import pytest
 
-from gonogo.cli.lines import ONCE_S, Lines, speak
+from gonogo.cli.lines import ONCE_S, TEXT_MAX, Lines, speak
 from gonogo.cli.output import Output
 from gonogo.journal.redact import Redactor
 
@@ -39,6 +39,32 @@ def test_a_library_gets_one_masked_line_and_its_name() -> None:
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ WARNING dbos: \(psycopg.OperationalError\) \*\*\* is wrong", line
     )
+
+
+def test_a_secret_is_masked_before_a_line_is_cut() -> None:
+    """Else the beginning of one would stand at its end."""
+    said = Said()
+    said.say("dbos", "x" * (TEXT_MAX - 5) + SECRET)
+    assert said.lines[0].endswith("x***")
+
+
+def test_what_a_terminal_would_obey_is_escaped() -> None:
+    """Names of runs and texts of servers come from anywhere. No second line looks like one of its own."""
+    said = Said()
+    said.say("gonogo.worker", "run \x1b]0;title\x07 is set aside\nbecause")
+    assert "\x1b" not in said.lines[0]
+    assert said.lines[0].endswith("is set aside\n  because")
+
+
+def test_what_a_library_cannot_say_is_not_shown_unmasked(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor does whoever said it fail."""
+    said = Said()
+    record = logging.LogRecord("dbos", logging.WARNING, __file__, 1, "%s and %s", (SECRET,), None)
+    said.handler.handle(record)
+    assert [line.partition("WARNING ")[2] for line in said.lines] == [
+        "dbos: what it says can't be shown (TypeError)"
+    ]
+    assert SECRET not in capsys.readouterr().err
 
 
 def test_what_is_said_again_at_once_is_said_once() -> None:

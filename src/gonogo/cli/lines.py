@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from gonogo.cli.output import Output
 from gonogo.journal.redact import Redactor, secrets_in
+from gonogo.report.layout import plain
 
 OWN = "gonogo"
 TEXT_MAX = 500
@@ -25,15 +26,15 @@ def speak(output: Output, environment: Mapping[str, str], secrets: Mapping[str, 
     """
     handler = Lines(output.complain, Redactor({**secrets_in(environment), **secrets}))
     own, others = _levels(output)
-    handler.setLevel(
-        min(own, others)
-    )  # a library that is imported later may give its loggers a level of their own
+    # A library that is imported later may give its loggers a level of their own.
+    handler.setLevel(min(own, others))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(others)
     logging.getLogger(OWN).setLevel(own)
-    for library in ("dbos",):  # gives itself a handler, unless it has one
-        logging.getLogger(library).addHandler(logging.NullHandler())
+    logging.getLogger("dbos").addHandler(
+        logging.NullHandler()
+    )  # it gives itself a handler, unless it has one
     return handler
 
 
@@ -59,25 +60,25 @@ class Lines(logging.Handler):
         self._said: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Raises nothing: a line that can't be made is lost."""
+        """Raises nothing: of a line that can't be made, that is said."""
         try:
-            text = self._redactor.text(_text(record))
-            if not self._is_repeated(text):
-                at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
-                self._write(f"{at} {record.levelname} {text}")
-        except Exception:  # noqa: BLE001 - whoever logs isn't to fail for it
-            self.handleError(record)
+            text = self._text(record)
+        except Exception as problem:  # noqa: BLE001 - whoever logs isn't to fail for it
+            text = f"{record.name}: what it says can't be shown ({type(problem).__name__})"
+        if not self._is_repeated(text):
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+            shown = "\n  ".join(plain(line) for line in text.splitlines())
+            self._write(f"{at} {record.levelname} {shown}")
 
     def _is_repeated(self, text: str) -> bool:
         now_s = self._now()
         self._said = {known: at_s for known, at_s in self._said.items() if now_s - at_s < ONCE_S}
         return self._said.setdefault(text, now_s) != now_s
 
-
-def _text(record: logging.LogRecord) -> str:
-    """Ours as it is, with where it broke; of others the first line, with whose it is."""
-    text = record.getMessage()
-    if record.name.partition(".")[0] == OWN:
-        trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
-        return "\n".join(filter(None, (text, trace)))
-    return f"{record.name}: {text.strip().partition(chr(10))[0][:TEXT_MAX]}"
+    def _text(self, record: logging.LogRecord) -> str:
+        """Ours as it is, with where it broke; of others the first line, with whose it is. Masked before it is cut."""
+        text = self._redactor.text(record.getMessage())
+        if record.name.partition(".")[0] == OWN:
+            trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
+            return "\n".join(filter(None, (text, self._redactor.text(trace))))
+        return f"{record.name}: {text.strip().partition(chr(10))[0][:TEXT_MAX]}"
