@@ -94,6 +94,19 @@ def test_an_answer_for_a_step_within_another_is_never_given_to_the_outer_one() -
     assert app.resume_run(parked.run_id, options).verdict == "HOLD"
 
 
+def test_an_answer_that_would_be_cut_is_refused() -> None:
+    """Its end might say the opposite."""
+    options = app.Options(runs=MemoryRuns())
+    parked = app.start_run(
+        app.loads('version: "1.0"\nsteps:\n  a: {type: human-input, prompt: "?"}\n'), None, options
+    )
+    with pytest.raises(UsageError, match="the answer has 102,402 bytes; at most 102,400 are kept"):
+        app.answer_run(parked.run_id, "a", "é" * 51_201, options=options)
+    answered = app.answer_run(parked.run_id, "a", "é" * 51_200, options=options)
+    assert answered is not None
+    assert answered.verdict == "GO"
+
+
 def test_a_disk_that_fills_up_stops_the_run_where_it_was(tmp_path: Path) -> None:
     """The run stops with the journal's error, and can be resumed when there is room."""
     script = (

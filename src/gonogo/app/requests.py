@@ -66,8 +66,8 @@ def answer_run(
     A step that waits for a child run takes the answer to where the child waits; `child.step` names a step of it.
 
     Raises:
-        UsageError: the step waits for nothing or at several places, takes other words or didn't take the answer, or the
-        run is over.
+        UsageError: the step waits for nothing or at several places, takes other words or didn't take the answer, the
+        answer has more than 100 KiB, or the run is over.
         JournalError, RunLocked, SandboxError, Bug: as `resume_run`.
     """
     return blocking(lambda: answer_run_async(run_id, step, text, scope=scope, by=by, options=options))
@@ -106,6 +106,7 @@ async def give_async(
     options = replace(options, runs=runs_in(options))
     runs = runs_in(options)
     places = places_of(runs, run_id, step, scope, every=every)
+    _refuse_long(answer.text)
     for place in places:
         _refuse_other_words(place, answer)
     answer = replace(answer, output=fitting(answer.output, places, runs, options))
@@ -308,6 +309,18 @@ async def _tell(carried: Carried, options: Options, waits: Callable[[], bool]) -
             await asyncio.sleep(_LOOK_S)
         return problem
     return None
+
+
+def _refuse_long(text: str) -> None:
+    """It would be cut, and half an answer may say something else."""
+    from gonogo.providers.human_input import ANSWER_BYTES_MAX
+
+    size = len(text.encode("utf-8", "replace"))
+    if size > ANSWER_BYTES_MAX:
+        raise UsageError(
+            f"the answer has {size:,} bytes; at most {ANSWER_BYTES_MAX:,} are kept",
+            advice="say in a few words where the rest is to be found",
+        )
 
 
 def _refuse_other_words(place: Place, answer: Answer) -> None:
