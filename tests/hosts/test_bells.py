@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pytest
@@ -11,6 +12,7 @@ from tests.hosts.test_worker import Touch, with_fleet
 
 from gonogo.app import living
 from gonogo.app.worker import Bells
+from gonogo.core.events import CancelAsked
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.store import StoreAway
 
@@ -39,6 +41,56 @@ def test_all_who_listen_to_a_name_hear_it_until_they_listen_no_more() -> None:
             bells.close()
 
     asyncio.run(story())
+
+
+def test_one_who_listens_and_breaks_keeps_it_from_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    """All that is rung for comes by one bell."""
+
+    async def story() -> None:
+        runs, heard = MemoryRuns(), asyncio.Event()
+        bells = Bells(runs, "a")
+        bells.start()
+        bells.listen("x", lambda: int("none"))
+        bells.listen("x", heard.set)
+        try:
+            async with asyncio.timeout(20):
+                runs.pool.ring(["x"])
+                await heard.wait()
+        finally:
+            bells.close()
+
+    asyncio.run(story())
+    assert "what was rung for with x isn't heeded" in caplog.text
+
+
+def test_a_call_that_was_told_to_stop_while_the_store_was_away_is_stopped_when_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody rings a second time, and the event loop waits for nothing."""
+    ears: list[Callable[[None], None]] = []
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(FAR)
+        await touch.begun.wait()
+        a, at_once = made.workers["a"], made.runs.pool.at_once
+
+        def away(work: Any) -> Any:
+            if work == a._errands.hear:
+                raise StoreAway("it doesn't answer", advice="wait", when_back=ears.append)
+            return at_once(work)
+
+        async with asyncio.timeout(20):
+            with monkeypatch.context() as patched:
+                patched.setattr(made.runs.pool, "at_once", away)
+                made.runs.inbox(run_id).put(CancelAsked())
+                while not ears:  # noqa: ASYNC110 - nobody tells of it
+                    await asyncio.sleep(0.01)
+            assert a.under_way()[1] == 1
+            ears[0](None)
+            while a.under_way()[1]:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0.01)
+
+    with_fleet(story, "b", "a", labels={"a": ("far",)})
 
 
 def test_a_call_that_is_given_to_a_worker_twice_is_not_taken_over_while_another_worker_has_it(
@@ -86,6 +138,8 @@ def test_a_worker_whose_store_is_away_does_not_wait_to_say_that_it_lives(
             patched.setattr(made.runs.pool, "at_once", away)
             made.workers["a"]._living.answer()
             assert not await made.workers["b"].free(run_id, 1)
+            with pytest.raises(StoreAway):
+                await made.workers["b"]._living.handed_over(run_id)
         touch.go.set()
 
     with_fleet(story, "a", "b", labels={"a": ("far",)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -62,6 +63,50 @@ def test_what_is_asked_twice_in_a_row_is_handed_on_once(monkeypatch: pytest.Monk
         assert engines.handed == [(run_id, Carrier("temporal", "there:7233", "q"))]
 
     with_looks(monkeypatch, story)
+
+
+def test_the_event_loop_does_not_wait_for_who_carries_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store may take its time to tell, and all that the worker has under way would stand still."""
+    carried_in, threads = unheard.carried_in, []
+
+    def asked(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return carried_in(*given)
+
+    monkeypatch.setattr(unheard, "carried_in", asked)
+
+    async def story(made: Fleet, looks: Unheard, engines: Engines, run_id: str) -> None:
+        for _ in range(2):
+            await looks.look()
+        assert (len(threads), threading.main_thread() in threads) == (1, False)
+
+    with_looks(monkeypatch, story)
+
+
+def test_a_look_that_breaks_is_not_the_last_one(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody would notice a worker that looks no more."""
+    monkeypatch.setattr(unheard, "LOOK_S", 0.0)
+
+    async def story(made: Fleet, looks: Unheard, engines: Engines, run_id: str) -> None:
+        look, times, again = looks.look, [], asyncio.Event()
+
+        async def broken() -> None:
+            times.append(1)
+            if len(times) == 1:
+                raise ValueError("a bug")
+            again.set()
+            await look()
+
+        monkeypatch.setattr(looks, "look", broken)
+        watching = asyncio.create_task(looks.watch())
+        async with asyncio.timeout(20):
+            await again.wait()
+        watching.cancel()
+
+    with_looks(monkeypatch, story)
+    assert "please report it" in caplog.text
 
 
 def test_it_is_handed_on_when_the_engine_is_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,16 +69,19 @@ class Living:
 
     async def handed_over(self, run_id: str, known: Collection[int] = ()) -> set[int]:
         """Hand over calls of a run that another worker has, and that nobody has claimed: those that were handed over,
-        of all but the `known`. Nothing when the engine can't be had. Raises JournalError.
+        of all but the `known`. Nothing when the engine can't be had. Raises JournalError, and StoreAway where the
+        store isn't waited for.
         """
-        waiting = {call: label for call, label in self._pool.unclaimed(run_id) if call not in known}
+        unclaimed = self._pool.at_once(lambda: self._pool.unclaimed(run_id))
+        errands = [Errand(run_id, call, label) for call, label in unclaimed if call not in known]
+        if not errands:
+            return set()
         try:
-            errands = [Errand(run_id, call, label) for call, label in waiting.items()]
             await asyncio.to_thread(self._engine.perform, errands)
         except EngineError as problem:
-            log.warning("%d calls of run %s wait: %s", len(waiting), run_id, problem.message)
+            log.warning("%d calls of run %s wait: %s", len(errands), run_id, problem.message)
             return set()
-        return set(waiting)
+        return {errand.call for errand in errands}
 
     async def _answers(self, heard: asyncio.Event) -> bool:
         heard.clear()

@@ -43,6 +43,9 @@ class Unheard:
                 await self.look()
             except GonogoError as problem:
                 log.warning("what is asked of runs isn't looked at for now: %s", problem.message)
+            except Exception:
+                # Were this to end, nobody would ever look again.
+                log.exception("what is asked of runs isn't looked at for now; please report it")
 
     async def look(self) -> None:
         """Hand on what was there at the last look, too; each request once. Raises JournalError."""
@@ -57,12 +60,16 @@ class Unheard:
 
     async def _hand_on(self, run_id: str, first: str) -> None:
         try:
-            carried = carried_in(self._runs, run_id)
-            if carried is not None and carried.carrier.name == self._name:
-                await asyncio.to_thread(hand_on, carried.run_id, carried.carrier, self._options)
+            await asyncio.to_thread(self._handed_on, run_id)
         except GonogoError as problem:
             if self._told.get(run_id) != first:
                 log.warning("what is asked of run %s waits: %s", run_id, problem.message)
             self._told[run_id] = first
         else:
             self._handed[run_id] = first
+
+    def _handed_on(self, run_id: str) -> None:
+        """Unless the engine isn't ours. Beside the event loop: the store and the engine may let it wait."""
+        carried = carried_in(self._runs, run_id)
+        if carried is not None and carried.carrier.name == self._name:
+            hand_on(carried.run_id, carried.carrier, self._options)

@@ -21,6 +21,7 @@ from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
 from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
 from gonogo.hosts.local import run_again, run_new
+from gonogo.hosts.pen import when_back
 from gonogo.hosts.slots import Places
 from gonogo.journal.lines import NewerJournal, NoSuchRun
 from gonogo.journal.pool import Ticket
@@ -59,7 +60,7 @@ class Worker:
         self._dispatch = Dispatch(engine)
         self._spread = Spread(runs.pool, self._dispatch.put, self._bells.listen)
         self._errands = Errands(name, runs, self._around_a_call)
-        self._bells.at_own(self._errands.hear)
+        self._bells.at_own(self._hear)
         self._here = Here()
         self._living = Living(self._here, runs.pool, engine, self._bells.listen)
 
@@ -163,6 +164,13 @@ class Worker:
         await self.leave()
         await self._dispatch.close()
         self._bells.close()
+
+    def _hear(self) -> None:
+        """What runs say to the calls that are here. A store that is away is asked once it is back."""
+        try:
+            self._runs.pool.at_once(self._errands.hear)
+        except StoreAway as away:
+            when_back(asyncio.get_running_loop(), away, self._hear, lambda _: self._hear())
 
     async def _carried(self, run_id: str, reopens: bool) -> float | None:
         try:
@@ -315,6 +323,10 @@ class Bells:
         self._bell.close()
 
     def _ring(self) -> None:
+        """What one of those who listen makes of it is no matter of the others."""
         for name in self._bell.heard():
             for ear in tuple(self._ears.get(name, ())):
-                ear()
+                try:
+                    ear()
+                except Exception:
+                    log.exception("what was rung for with %s isn't heeded", name)
