@@ -73,7 +73,16 @@ def test_CLI_2_a_wrong_command_line_is_one_error_object(
     ("arguments", "said"),
     [
         (["--detach"], "--detach is for a run that an engine carries\n  give --engine"),
-        (["--url", "127.0.0.1:7233"], "--url is for a run that an engine carries\n  give --engine"),
+        (["--url", "127.0.0.1:7233"], "--url is for a run that an engine carries\n  give --engine temporal"),
+        (["--queue", "q"], "--queue is for a run that an engine carries\n  give --engine"),
+        (
+            ["--engine", "dbos", "--url", "a:1"],
+            "--url says where Temporal is, and dbos is in the store\n  leave",
+        ),
+        (
+            ["--engine", "dbos", "--queue", "q"],
+            "--queue says where Temporal is, and dbos is in the store\n  leave",
+        ),
         (["--engine", "dbos", "--message", "yes"], "--message is for a run in this process\n  answer when"),
     ],
 )

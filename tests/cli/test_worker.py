@@ -47,3 +47,11 @@ def test_a_rate_that_nothing_can_keep_is_refused(gonogo: Gonogo, rate: str) -> N
     """Before anything is written into an engine's tables."""
     ended = gonogo("worker", *NOWHERE, "--rate", rate)
     assert (ended.code, "--rate takes CALLS/SECONDS" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("option", [["--url", "127.0.0.1:7233"], ["--queue", "q"]])
+def test_where_temporal_is_is_refused_with_dbos(gonogo: Gonogo, option: list[str]) -> None:
+    """It would say that it takes work from there."""
+    ended = gonogo("worker", *NOWHERE, *option)
+    assert ended.code == 2
+    assert f"{option[0]} says where Temporal is" in ended.err

@@ -315,7 +315,8 @@ sys.modules[{package!r}] = None
 from gonogo.cli.main import main
 main()
 """
-    where = ["--engine", engine, "--store", "postgresql://ann@127.0.0.1:1/x", "--url", "127.0.0.1:1"]
+    where = ["--engine", engine, "--store", "postgresql://ann@127.0.0.1:1/x"]
+    where += ["--url", "127.0.0.1:1"] if engine == "temporal" else []
     for verb in ("worker", "run"):
         done = subprocess.run(
             [sys.executable, "-c", script, verb, *where],

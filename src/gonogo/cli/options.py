@@ -144,6 +144,15 @@ def engine(function: F) -> F:
     return names(url(queue(function)))
 
 
+def check_where(engine: str | None, url: str, queue: str) -> None:
+    """DBOS is in the store: what says where Temporal is would be believed and not heeded. Raises UsageError."""
+    if engine == "dbos" and (url or queue):
+        raise UsageError(
+            f"{'--url' if url else '--queue'} says where Temporal is, and dbos is in the store",
+            advice="leave it out, or give --engine temporal",
+        )
+
+
 def seconds(text: str, option: str) -> float:
     """A duration like 30s, 10m, 1h. Raises UsageError."""
     from gonogo.config.schema.base import limit_s
@@ -152,6 +161,20 @@ def seconds(text: str, option: str) -> float:
         return float(limit_s(text))
     except ValueError as problem:
         raise UsageError(f"{option}: {problem}") from problem
+
+
+def output_given(text: str, what: str, example: str) -> Any:
+    """An output that a person gives as JSON. `what` it is and an `example` of a text are for who gave none. Raises
+    UsageError.
+    """
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as problem:
+        raise UsageError(
+            f"{what} is no JSON: {problem}", advice=f"a text needs quotes: {example}"
+        ) from problem
 
 
 def format_option(*names: str) -> Callable[[F], F]:

@@ -82,16 +82,19 @@ def COMMAND(session: Session, /, config: Path | None, **given: Any) -> int:  # n
 
 def _check_engine(given: dict[str, Any]) -> None:
     """What only an engine heeds is refused without one, and the other way round. Raises UsageError."""
+    options.check_where(given["engine"], given["url"], given["queue"])
     if given["engine"] is not None:
         if given["message"] is not None:
             raise UsageError(
                 "--message is for a run in this process",
                 advice="answer when the run asks: gonogo answer RUN STEP TEXT",
             )
-    elif given["detach"] or given["url"]:
+    elif useless := [name for name in ("detach", "url", "queue") if given[name]]:
         raise UsageError(
-            f"{'--detach' if given['detach'] else '--url'} is for a run that an engine carries",
-            advice="give --engine dbos or --engine temporal, too",
+            f"--{useless[0]} is for a run that an engine carries",
+            advice="give --engine dbos or --engine temporal, too"
+            if useless[0] == "detach"
+            else "give --engine temporal, too",
         )
 
 

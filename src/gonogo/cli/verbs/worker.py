@@ -67,6 +67,7 @@ def COMMAND(session: Session, /, engine: str | None, **given: Any) -> int:  # no
 
     if engine is None:
         raise UsageError("which engine?", advice="give --engine dbos or --engine temporal")
+    options.check_where(engine, given["url"], given["queue"])
     limits = Limits(
         segments=given["runs"],
         calls=given["calls"],
