@@ -67,6 +67,16 @@ def test_a_fault_that_is_not_there_is_refused_with_those_that_are(ran: Gonogo) -
     assert "1 (each@list#1[1])" in refused.err
 
 
+def test_a_run_without_faults_says_so_when_asked_for_all(gonogo: Gonogo, tmp_path: Path) -> None:
+    """No fault is no mistake of who asks."""
+    write(tmp_path, "a: {type: noop}")
+    gonogo("run", "-q")
+    told = gonogo("show", "last", "--explain", "all")
+    assert (told.code, told.out) == (0, "nothing failed in this run\n")
+    assert gonogo("show", "last", "--explain", "all", "--format", "json").json == []
+    assert gonogo("show", "last", "--explain", "a").code == 2
+
+
 def test_one_way_to_show_a_run_at_a_time(ran: Gonogo) -> None:
     """Records, a fault, or metrics."""
     assert ran("show", "last", "--explain", "1", "--records").code == 2

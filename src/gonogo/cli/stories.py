@@ -38,6 +38,8 @@ def print_fault(session: Session, runs_dir: Place, run_id: str, name: str) -> No
 
     records = open_run(run_id, Options(runs=runs_dir))
     stories = _meant(run_view(records).fault_stories, name)
+    if not stories and not session.wants_json:
+        _print(session, ["nothing failed in this run"])
     if session.wants_json:
         told = [
             {**story.as_json(), "lines": [_plain(line) for line in lines_of(story, records)]}
@@ -53,7 +55,7 @@ def print_fault(session: Session, runs_dir: Place, run_id: str, name: str) -> No
 
 def _meant(stories: Sequence[FaultStory], name: str) -> list[FaultStory]:
     found = [story for story in stories if name in ("all", str(story.number), story.step, story.place)]
-    if not found:
+    if not found and (stories or name != "all"):
         known = ", ".join(f"{story.number} ({story.place})" for story in stories[:10])
         raise UsageError(
             f"no fault {name!r} in this run",
