@@ -72,6 +72,30 @@ def test_a_step_that_is_done_waits_for_nothing_in_a_run_that_goes_on(gonogo: Gon
     assert "these wait: approve" in ended.err
 
 
+def test_who_waits_within_a_child_is_named_as_an_answer_names_it(gonogo: Gonogo, tmp_path: Path) -> None:
+    """With the step that the child is of: its name alone is that of no question."""
+    (tmp_path / "child.yaml").write_text(f'version: "1.0"\nid: child\nsteps:\n  {CHILD}\n')
+    (tmp_path / "gonogo.yaml").write_text(
+        'version: "1.0"\nimports: [child.yaml]\nsteps: {release: {type: workflow, workflow: child}}\n'
+    )
+    assert gonogo("run").code == 3
+    ended = gonogo("answer", "last", "aprove", "yes")
+    assert ended.code == 2
+    assert "these wait: release.approve\n" in ended.err
+
+
+def test_an_answer_to_a_run_that_was_cut_off_says_how_to_go_on(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Nobody has it, and its step asks only once somebody goes on with it."""
+    write(tmp_path, "a: {type: noop}\nb: {type: noop, depends_on: a}")
+    gonogo("run")
+    journal = next((tmp_path / ".gonogo" / "runs").glob("*/journal.jsonl"))
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    ended = gonogo("answer", "last", "b", "again")
+    assert ended.code == 2
+    assert "says how it stands and how to go on" in ended.err
+    assert "go on with: gonogo resume" in gonogo("show", "last").out
+
+
 def test_programs_that_cancel_a_run_that_is_over_get_its_end(tmp_path: Path) -> None:
     """`app.cancel_run` as the command: the result as it was, nothing left in the inbox."""
     options = app.Options(runs=tmp_path)

@@ -46,7 +46,7 @@ def places_of(runs: Runs, run_id: str, step: str, scope: str, *, every: bool = F
     if not every and len(bare) == 1 and bare[0].label == step:
         return bare
     if not found:
-        raise _waits_for_nothing(state, step, scope)
+        raise _waits_for_nothing(runs, state, step, scope)
     if len(found) > 1 and not every:
         name = f"{step}@{scope}" if scope else step
         raise UsageError(
@@ -120,7 +120,7 @@ def _label(node: Node) -> str:
     return f"{node.step}@{node.scope}" if node.scope else node.step
 
 
-def _waits_for_nothing(state: State, step: str, scope: str) -> UsageError:
+def _waits_for_nothing(runs: Runs, state: State, step: str, scope: str) -> UsageError:
     from gonogo.app.taken import SHOWN, told_of
 
     end = end_of(state)
@@ -140,5 +140,10 @@ def _waits_for_nothing(state: State, step: str, scope: str) -> UsageError:
     if node is not None and (reason := approvals.past(node)) != "nothing":
         return UsageError(told_of(state, step, scope, reason), advice=SHOWN.format(run=state.run_id))
     name = f"{step!r} in {scope}" if scope else repr(step)
-    advice = f"these wait: {listed(waiting)}" if waiting else "nothing of this run waits"
+    if waiting:
+        advice = f"these wait: {listed(list(_found(runs, state, ANY, ANY)) or waiting)}"
+    else:
+        advice = (
+            f"nothing of this run waits; 'gonogo show {state.run_id}' says how it stands and how to go on"
+        )
     return UsageError(f"step {name} waits for nothing", advice=advice)
