@@ -13,11 +13,10 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import psycopg
-from msgspec import Struct
 
 from gonogo.errors import JournalError
 from gonogo.journal.postgres.address import Address
@@ -27,6 +26,8 @@ from gonogo.journal.store import StoreAway
 __all__ = ["PATIENCE_S", "Connection", "Link", "NotYet", "answers", "first_line"]
 
 T = TypeVar("T")
+_Ear = Callable[[JournalError | None], object]
+"""Hears that the server answers again, or why it isn't waited for any longer."""
 
 PATIENCE_S = 60.0
 """How long a Postgres may be away before a run stops (it can be resumed)."""
@@ -113,7 +114,8 @@ class Link:
         self._connection: Connection | None = None
         self._lock = threading.RLock()
         self._is_at_once = False
-        self._mending: _Mending | None = None
+        self._mending: list[_Ear] | None = None
+        """Who wants to know, while a thread waits."""
         self._mends = threading.Lock()
 
     def do(self, doing: str, work: Callable[[Connection], T]) -> T:
@@ -146,17 +148,17 @@ class Link:
         """Whether somebody waits for the server to come back."""
         return self._mending is not None
 
-    def when_back(self, then: Callable[[JournalError | None], object]) -> None:
+    def when_back(self, then: _Ear) -> None:
         """Have `then` called from another thread: once the server answers again, or with why it isn't waited for any
         longer.
         """
         with self._mends:
             if self._mending is None:
-                thread = threading.Thread(target=self._mend, name="gonogo store", daemon=True)
-                self._mending = _Mending([then], thread)
-                thread.start()
+                ears = [then]
+                threading.Thread(target=self._mend, args=[ears], name="gonogo store", daemon=True).start()
+                self._mending = ears
             else:
-                self._mending.ears.append(then)
+                self._mending.append(then)
 
     def attempt(self, work: Callable[[Connection], object]) -> None:
         """Do it if there is a connection; if it fails there is none afterwards."""
@@ -179,7 +181,7 @@ class Link:
         """As `drop`, for good: nobody waits for this link any more."""
         with self._mends:
             if self._mending is not None:
-                self._mending.ears.clear()
+                self._mending.clear()
         self.drop()
 
     def __del__(self) -> None:
@@ -233,47 +235,53 @@ class Link:
 
     def _tried(self, doing: str, work: Callable[[Connection], T]) -> T:
         """What it makes, tried once, on a connection that was there before if there ever was one."""
-        connection = self._connection
-        if self.generation and (connection is None or connection.closed):
+        if self.generation and not self._is_connected:
             raise self._away(doing, "the connection was lost")
-        connection = self._ready(doing)
-        connection.limit_s = AT_ONCE_S
         try:
-            return work(connection)
+            connection = self._ready(doing)
+            connection.limit_s = AT_ONCE_S
+            try:
+                return work(connection)
+            finally:
+                connection.limit_s = None
         except (psycopg.Error, NotYet) as error:
             if not self._passes(error):
                 raise self._trouble(doing, error) from error
             if not isinstance(error, NotYet):
                 self.drop()
             raise self._away(doing, self._words(error)) from error
-        finally:
-            connection.limit_s = None
 
-    def _mend(self) -> None:
+    def _mend(self, ears: list[_Ear]) -> None:
         """The thread that waits: for somebody else to try again, or for a new connection."""
-        mending = self._mending
-        assert mending is not None
         problem: JournalError | None = None
         self._pause(PAUSES_S[0])
         try:
-            self._patiently("go on", lambda: self._mended(mending))
+            self._patiently("go on", lambda: self._mended(ears))
         except JournalError as error:
             problem = error
+        except Exception as error:  # noqa: BLE001 - whoever waits for this thread would wait for ever (law 2)
+            problem = self._trouble("go on", error)
         with self._mends:
             self._mending = None
-        for ear in mending.ears:
+        for ear in ears:
             ear(problem)
 
-    def _mended(self, mending: _Mending) -> None:
-        """Others may have the link while the new connection is made: they find none, and don't wait for this."""
-        if not mending.ears or not (self._connection is None or self._connection.closed):
+    def _mended(self, ears: Sequence[_Ear]) -> None:
+        """Others may have the link while the new connection is made: they find none, and don't wait for this. Nobody
+        waits any longer for one that was closed.
+        """
+        if not ears or self._is_connected:
             return
         connection = self._made("go on")
         with self._lock:
-            if self._connection is None or self._connection.closed:
+            if ears and not self._is_connected:
                 self._installed(connection)
             else:
                 connection.close()
+
+    @property
+    def _is_connected(self) -> bool:
+        return self._connection is not None and not self._connection.closed
 
     def _passes(self, error: Exception) -> bool:
         if isinstance(error, NotYet):
@@ -330,13 +338,6 @@ class _Outage:
         self.patience_s = patience_s
         self.attempts = 0
         self.told = False
-
-
-class _Mending(Struct):
-    """Who wants to know, and the thread that tells."""
-
-    ears: list[Callable[[JournalError | None], object]]
-    thread: threading.Thread
 
 
 def connected(address: Address) -> Connection:
