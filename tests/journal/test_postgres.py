@@ -8,8 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 
+import psycopg
 import pytest
 from tests.servers.cut import wire_to
 from tests.servers.postgres import Server, freeze, thaw
@@ -21,6 +23,7 @@ from gonogo.journal.postgres import writer as writer_module
 from gonogo.journal.postgres.lease import key_of
 from gonogo.journal.postgres.runs import PostgresRuns
 from gonogo.journal.postgres.writer import UNSYNCED_BYTES_MAX, PostgresJournal
+from gonogo.journal.store import StoreAway
 
 LOCKED = "select count(*) from pg_locks where locktype = 'advisory' and pid <> pg_backend_pid()"
 
@@ -194,6 +197,93 @@ def test_a_commit_whose_answer_was_lost_is_done_once(database: str, record, post
         journal.close()
         assert runs.read("r").records == [record(seq) for seq in range(8)]
         runs.close()
+
+
+def test_a_commit_whose_answer_was_lost_is_done_once_though_the_run_is_asked_for_before_it_comes_again(
+    database: str, record, postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a host that doesn't wait, and takes an answer to a call in between: the session is new by then."""
+    with wire_to(postgres.port) as wire, PostgresRuns(wire.through(database)) as runs:
+        journal = runs.create("r")
+        journal.append([record(0)], sync=True)
+        wire.swallow_answer()
+        with pytest.raises(StoreAway) as away:
+            journal.at_once(lambda: journal.append([record(1)], sync=True))
+        back(away.value)
+        monkeypatch.setattr(writer_module, "SURE_S", -1.0)
+        journal.at_once(journal.confirm)
+        journal.at_once(lambda: journal.append([record(1)], sync=True))
+        journal.append([record(2)], sync=True)
+        journal.close()
+        assert runs.read("r").records == [record(seq) for seq in range(3)]
+
+
+def back(away: StoreAway) -> JournalError | None:
+    """Wait until the store answers again; why it isn't waited for any longer, if that is so."""
+    told: SimpleQueue[JournalError | None] = SimpleQueue()
+    away.when_back(told.put)
+    return told.get(timeout=20)
+
+
+def test_a_server_that_goes_while_the_first_connection_is_made_ready_is_waited_for(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that goes later."""
+
+    def goes(connection: Any, place: str) -> None:
+        monkeypatch.undo()
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(link, "make_ready", goes)
+    with PostgresRuns(database) as runs:
+        with pytest.raises(StoreAway) as away:
+            runs.at_once(runs.ids)
+        assert back(away.value) is None
+        assert runs.at_once(runs.ids) == []
+
+
+def test_who_waits_for_a_store_hears_of_a_fault_that_nobody_foresaw(
+    tables: PostgresRuns, ask: Callable[[str], Any]
+) -> None:
+    """Else it would wait for ever."""
+
+    def breaks(connection: Any) -> None:
+        raise ValueError("by no means")
+
+    assert tables.ids() == []
+    tables._link.renewals["r"] = breaks
+    cut_sessions(ask)
+    with pytest.raises(StoreAway) as away:
+        tables.at_once(tables.ids)
+    problem = back(away.value)
+    assert problem is not None
+    assert "by no means" in problem.message
+    assert not tables.is_away
+
+
+def test_nothing_is_left_connected_by_who_waited_for_a_store_that_was_closed_meanwhile(
+    tables: PostgresRuns, ask: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was just making a connection."""
+    assert tables.ids() == []
+    connected, closed = link.connected, threading.Event()
+    made: SimpleQueue[Any] = SimpleQueue()
+
+    def slowly(address: Any) -> Any:
+        made.put(connection := connected(address))
+        closed.wait(20)
+        return connection
+
+    cut_sessions(ask)
+    monkeypatch.setattr(link, "connected", slowly)
+    with pytest.raises(StoreAway):
+        tables.at_once(tables.ids)
+    connection = made.get(timeout=20)
+    tables.close()
+    closed.set()
+    while tables.is_away:
+        link.pause(0.01)
+    assert connection.closed
 
 
 def test_a_create_or_submit_whose_answer_was_lost_is_done_once(

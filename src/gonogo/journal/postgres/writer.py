@@ -206,7 +206,8 @@ class PostgresJournal(RunJournal):
             raise self._refused(connection, batch)
 
     def _confirmed(self, connection: Connection) -> None:
-        if self._lease.generation != self._link.generation:
+        """What may have been written without an answer is for the batch itself to find, when it comes again."""
+        if self._lease.generation != self._link.generation and not self._is_behind:
             self._go_on(connection)
         elif epoch_of(self.run_id, connection) != self._lease.epoch:
             raise lost_to(self.run_id, connection)
