@@ -125,7 +125,8 @@ def test_an_output_that_breaks_the_guarantee_fails_the_step(gonogo: Gonogo, tmp_
 @pytest.mark.parametrize(
     ("word", "output", "told"),
     [
-        ("done", "{id: 7}", "--output takes JSON"),
+        ("done", "{id: 7}", "the output is no JSON"),
+        ("done", "\udcff", "the output is no JSON"),
         ("done", '{"id": "seven"}', "doesn't fit the schema of patch"),
         ("done", json.dumps("x" * 300_000), "the output can't be kept"),
         ("failed", '{"id": 7}', "an output is given for a call in doubt that was done"),

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
-import msgspec
 
 from gonogo.cli import options
 from gonogo.cli.session import Place, Session, who
@@ -51,14 +48,17 @@ def COMMAND(  # noqa: N802 - what the group looks for
     process that runs it, or for its engine's workers, which hear of it by themselves when the engine was away. An
     answer that isn't taken (another was first, it is too late, its giver isn't asked) ends with 2 and the reason.
     """
+    from msgspec import UNSET
+
     from gonogo.app.requests import Answer, give_async
     from gonogo.cli.asked import hosted_asking, left_with
     from gonogo.cli.running import find, print_report
 
     run_id = find(session, runs_dir, run)
     name, _, scope = step.partition("@")
-    output = {} if given is None else {"output": _json(given)}
-    answer = Answer(_text(text), by if by is not None else who(session.environment), **output)
+    example = """--output '"text"'"""
+    output = UNSET if given is None else options.output_given(given, "the output", example)
+    answer = Answer(_text(text), by if by is not None else who(session.environment), output)
     asked = hosted_asking(
         session,
         runs_dir,
@@ -70,16 +70,6 @@ def COMMAND(  # noqa: N802 - what the group looks for
         left_with(session, asked, "the answer")
         return 0
     return print_report(session, runs_dir, asked.result.run_id, asked.result.notes, asked.result)
-
-
-def _json(given: str) -> Any:
-    try:
-        return msgspec.json.decode(given)
-    except (msgspec.DecodeError, RecursionError) as problem:
-        raise UsageError(
-            f"--output takes JSON: {problem}",
-            advice="""a text is JSON with quotes around it: --output '"text"'""",
-        ) from problem
 
 
 def _text(text: str) -> str:

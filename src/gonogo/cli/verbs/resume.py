@@ -129,19 +129,11 @@ def _wish(session: Session, given: dict[str, Any]) -> Wish:
 
 def _given(text: str) -> tuple[str, Any]:
     """`STEP.output=JSON` as the step and the value. Raises UsageError."""
-    import msgspec
-
     name, equals, value = text.partition("=")
     step = name.removesuffix(_OUTPUT)
     if not equals or step == name or not step:
         raise UsageError(f"--set takes STEP.output=JSON, not {text[:80]!r}")
-    try:
-        return step, msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as problem:
-        raise UsageError(
-            f"the output of {step} is no JSON: {problem}",
-            advice=f"a text needs quotes: --set '{name}=\"text\"'",
-        ) from problem
+    return step, options.output_given(value, f"the output of {step}", f"--set '{name}=\"text\"'")
 
 
 def _show(session: Session, runs_dir: Place, run_id: str, wish: Wish) -> int:
