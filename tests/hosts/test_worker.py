@@ -248,6 +248,29 @@ def test_a_worker_that_ends_leaves_its_run_to_another() -> None:
     with_fleet(story, "a", "b", effects="mutates")
 
 
+def test_a_run_that_cannot_leave_its_worker_keeps_no_other_from_leaving() -> None:
+    """Nor the worker from ending: where it can't hand on what waits, the run stops as it is."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        def broken() -> None:
+            raise JournalError("the disk is full")
+
+        leaving = made.workers["a"]._spread.leaving
+        heard: list[str] = []
+        text = "steps:\n  one: {type: touch, what: x, waits: true}\n"
+        await made.start(text)
+        await touch.begun.wait()
+        leaving.listen(lambda: heard.append("other"))
+        loops = [ear.__self__ for ear in leaving._ears if isinstance(getattr(ear, "__self__", None), RunLoop)]
+        loops[0]._leave_if_idle = broken  # type: ignore[method-assign,assignment]
+        leaving.ask()
+        assert heard == ["other"]
+        with pytest.raises(JournalError, match="the disk is full"):
+            await loops[0]._done
+
+    with_fleet(story, "a", "b", effects="mutates")
+
+
 def test_a_large_output_comes_back_whole() -> None:
     """It is too large for a record, and goes apart."""
 

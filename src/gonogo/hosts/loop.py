@@ -85,7 +85,7 @@ class RunLoop:
         self._kept: list[Command] = []
         self._requests = Requests(journal, vault, clock, post=self.post, fail=self.fail)
         self._away = _away(self, around.spread)
-        self._stay = self._away.leaving.listen(self._leave_if_idle) if self._away is not None else _nothing
+        self._stay = self._away.leaving.listen(self._may_leave) if self._away is not None else _nothing
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._inbox: list[AnyEvent] = []
@@ -367,6 +367,15 @@ class RunLoop:
     def _finish(self) -> None:
         if not self._done.done():
             self._done.set_result(None)
+
+    def _may_leave(self) -> None:
+        """The worker is to end: this run's trouble is none of those that hear of it, too."""
+        if self._done.done():
+            return
+        try:
+            self._leave_if_idle()
+        except Exception as error:  # noqa: BLE001 - as in a turn
+            self.fail(error)
 
     def _leave_if_idle(self) -> None:
         """Let another worker go on with the run, where this one is to end: calls elsewhere go on there."""
