@@ -101,6 +101,22 @@ def test_a_place_is_left_to_the_doors_now_and_then_though_somebody_waits(
     told(story)
 
 
+def test_who_looks_for_a_place_in_vain_leaves_nothing_behind() -> None:
+    """A worker may be full for hours, and asks again and again."""
+
+    async def story() -> None:
+        places = Places(1)
+        places.take(1)
+        assert [await places.freed(0.0) for _ in range(3)] == [False] * 3
+        assert not places._looking
+        looks = asyncio.ensure_future(places.freed(20.0))
+        await asyncio.sleep(0)
+        places.give(1)
+        assert await looks
+
+    told(story)
+
+
 def test_what_is_under_way_already_counts_though_there_is_no_place_for_it() -> None:
     """The next one waits until there are fewer than may be."""
 

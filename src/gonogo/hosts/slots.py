@@ -41,7 +41,7 @@ class Places:
         self._doors: list[Door] = []
         self._lines: tuple[deque[asyncio.Future[None]], ...] = (deque(), deque())
         self._next = 0
-        self._looking: list[asyncio.Future[None]] = []
+        self._looking: set[asyncio.Future[None]] = set()
         self._shut_s: float | None = None
         self._is_turn = False
 
@@ -110,8 +110,11 @@ class Places:
     async def freed(self, within_s: float) -> bool:
         """Wait until some are free for whoever comes by a door; whether there may be any."""
         waits: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._looking.append(waits)
-        await asyncio.wait([waits], timeout=within_s)
+        self._looking.add(waits)
+        try:
+            await asyncio.wait([waits], timeout=within_s)
+        finally:
+            self._looking.discard(waits)
         return waits.done()
 
     def _hand_out(self) -> None:
@@ -156,8 +159,7 @@ class Places:
             self._shut_s = None
             for door in self._doors:
                 door.open()
-        looking, self._looking = self._looking, []
-        for each in looking:
+        for each in self._looking:
             if not each.done():
                 each.set_result(None)
 
