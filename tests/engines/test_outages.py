@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from tests.engines.world import HEAD, World, pause
+from tests.engines.world import HEAD, ITEMS, World, list_of_changes, pause
 from tests.servers.cut import Wire, wire_to
 from tests.servers.postgres import Server
 
@@ -22,21 +22,7 @@ from gonogo.errors import UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-ITEMS = 12
-LIST = f"""
-steps:
-  list:
-    type: script
-    forEach: true
-    forEach_concurrency: 4
-    content: "return Array.from({{length: {ITEMS}}}, (_, i) => i)"
-  each:
-    type: command
-    depends_on: [list]
-    mutates: true
-    exec: "echo {{{{ item | shell_escape }}}} >> done; sleep 0.2"
-  sum: {{type: script, fanout: reduce, depends_on: [each], content: "return outputs.each.length"}}
-"""
+LIST = list_of_changes(0.2)
 READING = """
 steps:
   list: {type: script, forEach: true, content: "return [1, 2, 3, 4, 5, 6]"}

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.engines.world import ENDS_WITH_US, World, free_port, pause, until_open, world
+from tests.engines.world import (
+    ENDS_WITH_US,
+    ITEMS,
+    World,
+    free_port,
+    list_of_changes,
+    pause,
+    until_open,
+    world,
+)
 from tests.servers.cut import Wire, wire_to
 from tests.servers.postgres import Server
 
@@ -22,21 +31,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 AWAY_S = 15.0
 """Longer than anything by which work is taken for lost, and than the SDK tries to complete what ended."""
-ITEMS = 12
-LIST = f"""
-steps:
-  list:
-    type: script
-    forEach: true
-    forEach_concurrency: 4
-    content: "return Array.from({{length: {ITEMS}}}, (_, i) => i)"
-  each:
-    type: command
-    depends_on: [list]
-    mutates: true
-    exec: "echo {{{{ item | shell_escape }}}} >> done; sleep 1"
-  sum: {{type: script, fanout: reduce, depends_on: [each], content: "return outputs.each.length"}}
-"""
+LIST = list_of_changes(1.0)
 OWN = """
 steps:
   first: {type: command, mutates: true, exec: "echo first >> own; sleep 3"}

@@ -43,6 +43,7 @@ time.time, time.time_ns = ahead(time_s), ahead(time_ns)
 UP_S = 60.0
 END_S = 90.0
 HEAD = 'version: "1.0"\n'
+ITEMS = 12
 
 
 @dataclass
@@ -217,6 +218,24 @@ def temporal_server() -> Iterator[str]:
     finally:
         process.kill()
         process.wait(30)
+
+
+def list_of_changes(call_s: float) -> str:
+    """ITEMS calls that change something outside, four at a time, each of `call_s` seconds; each says so in `done`."""
+    return f"""
+steps:
+  list:
+    type: script
+    forEach: true
+    forEach_concurrency: 4
+    content: "return Array.from({{length: {ITEMS}}}, (_, i) => i)"
+  each:
+    type: command
+    depends_on: [list]
+    mutates: true
+    exec: "echo {{{{ item | shell_escape }}}} >> done; sleep {call_s:g}"
+  sum: {{type: script, fanout: reduce, depends_on: [each], content: "return outputs.each.length"}}
+"""
 
 
 def pause(seconds: float) -> None:
