@@ -17,6 +17,7 @@ from tests.servers.cut import Wire, wire_to
 from tests.servers.postgres import Server
 
 from gonogo import app
+from gonogo.core.events import TimerFired
 from gonogo.core.scope import index_of
 from gonogo.errors import UsageError
 
@@ -32,6 +33,13 @@ PARKED = """
 steps:
   ask: {type: human-input, prompt: "ship?", timeout: 15s, default: "no"}
   then: {type: command, depends_on: ask, mutates: true, exec: "echo {{ outputs.ask.text | shell_escape }} >> woken"}
+"""
+RETRYING = """
+steps:
+  flaky:
+    type: command
+    exec: "echo x >> tries; test $(wc -l < tries) -ge 2 || exit 75"
+    on_fail: {retry: {max: 1, backoff: {mode: fixed, delay_ms: 2000}}}
 """
 LOCAL = """
 steps:
@@ -114,6 +122,25 @@ def test_a_store_that_cannot_be_reached_for_half_a_minute_costs_time_and_nothing
     assert "answers again after" in said
     assert here.lines("local") == ["a", "b"]
     assert [each.poll() for each in here.workers] == [None, None]
+
+
+def test_what_falls_due_while_there_is_no_worker_happens_once(here: World) -> None:
+    """The wait of a parked run, and the one between the attempts of a run whose worker was killed."""
+    worker = here.worker()
+    parked = here.submit(PARKED.replace("15s", "1500"))
+    retrying = here.submit(RETRYING)
+    here.wait(lambda: here.lines("tries") == ["x"], "the first try")
+    here.ended(parked)
+    worker.kill()
+    worker.wait()
+    pause(4.0)
+    here.worker()
+    here.worker()
+    assert settled(here, parked) == "GO"
+    assert settled(here, retrying) == "GO"
+    assert (here.lines("woken"), here.lines("tries")) == (["no"], ["x", "x"])
+    for run_id in (parked, retrying):
+        assert [type(each.event) for each in here.runs.records(run_id)].count(TimerFired) == 1
 
 
 def test_a_store_that_restarts_is_met_again_by_the_same_workers(here: World, postgres: Server) -> None:

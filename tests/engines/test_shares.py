@@ -1,5 +1,5 @@
 """What calls share though they are of several runs or on several workers: slots of a run and its children, places of a
-worker, turns under a rate limit.
+worker, turns under a rate limit, breakers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 from tests.engines.world import HEAD, World
+from tests.servers import faulty
+from tests.servers.faulty import FaultyServer
 
 from gonogo import app
 from gonogo.app.engines import submit_run
@@ -35,6 +37,21 @@ steps:
   list: {{{ITEMS}}}
   each: {{type: command, depends_on: [list], {MARKED}}}
 """
+HELD = f"""
+  list: {{{ITEMS}}}
+  far:
+    type: command
+    depends_on: [list]
+    runs_on: far
+    exec: "echo + >> far; echo + >> at; while [ ! -e go ]; do sleep 0.05; done; echo - >> at"
+"""
+"""Items that end when the test says so."""
+LATE_KID = f"""{HEAD}imports: [kid.yaml]
+max_parallelism: 2
+steps:
+  before: {{type: command, exec: "sleep 1"}}
+  kid: {{type: workflow, workflow: kid, depends_on: [before]}}"""
+"""Its parent's items are first."""
 ONE = f"steps:\n  one: {{type: command, {MARKED}}}\n"
 
 
@@ -54,10 +71,10 @@ def verdict(here: World, run_id: str) -> str:
     return finished.verdict
 
 
-def family(here: World) -> str:
-    """Two child runs with lists beside a list of their parent; the parent's id."""
-    (here.folder / "kid.yaml").write_text(CHILD)
-    (here.folder / "parent.yaml").write_text(PARENT)
+def family(here: World, kid: str = CHILD, parent: str = PARENT) -> str:
+    """Two child runs with lists beside a list of their parent, or others; the parent's id."""
+    (here.folder / "kid.yaml").write_text(kid)
+    (here.folder / "parent.yaml").write_text(parent)
     plan = app.load(str(here.folder / "parent.yaml")).plan
     return submit_run(plan, Start(), here.options, here.carrier)
 
@@ -79,13 +96,20 @@ def test_a_child_run_goes_on_where_its_worker_has_one_place(here: World) -> None
 
 
 def test_slots_of_calls_that_outlive_their_runs_host_are_held_for_the_next_one(here: World) -> None:
-    """The worker that has the family is killed while another one performs its calls."""
+    """The worker that has the family is killed while another one performs two of its calls: no third is begun."""
     first = here.worker()
-    run_id = family(here)
-    here.wait(lambda: len(here.lines("at")) > 3, "some calls")
-    here.worker()
+    run_id = family(here, f"{HEAD}id: kid\nsteps:{HELD}", LATE_KID + HELD)
+    here.wait(lambda: here.host(run_id) == first.pid, "the run's host")
+    here.worker("--label", "far")
+    here.wait(lambda: here.lines("far") == ["+", "+"], "two calls elsewhere")
     first.kill()
+    here.wait(lambda: here.host(run_id) != first.pid, "the run's next host")
+    assert verdict(here, here.submit("steps:\n  a: {type: command, runs_on: far, exec: 'true'}\n")) == "GO"
+    assert here.lines("far") == ["+", "+"]
+    (here.folder / "go").touch()
     assert verdict(here, run_id) == "GO"
+    assert len(here.lines("at")) == 2 * 2 * 6
+    assert most_at_once(here) == 2
 
 
 def test_calls_of_a_workers_own_runs_take_places_as_those_from_queues_do(here: World) -> None:
@@ -186,3 +210,33 @@ def test_a_run_and_its_children_take_turns_under_a_rate_limit_whichever_worker_c
         plan = app.load(str(here.folder / "parent.yaml")).plan
         assert verdict(here, submit_run(plan, Start(), here.options, here.carrier)) == "NO-GO"
         assert len(paths) == 2
+
+
+# --- what is known of targets
+
+BROKEN = """
+steps:
+  one:
+    type: http_client
+    runs_on: LABEL
+    url: URL
+    allow_private: true
+    reliability:
+      bounds: {attempts_per_target: 1, deadline_s: 20}
+      breaker: {failures: 1, shared: SHARED}
+"""
+
+
+@pytest.mark.parametrize(("shared", "calls"), [("strict", 1), ("advisory", 2)])
+def test_a_breaker_that_one_worker_opened_holds_on_another(here: World, shared: str, calls: int) -> None:
+    """B37: at once where it is strict; else each worker finds out for itself, once."""
+    with FaultyServer(faulty.answer(503, b"busy")) as far:
+        text = BROKEN.replace("URL", far.url).replace("SHARED", shared)
+        here.worker("--label", "a")
+        here.worker("--label", "b")
+        kinds = []
+        for label in "abab":
+            fault = here.ended(here.submit(text.replace("LABEL", label))).nodes["one"][""].fault
+            kinds.append(fault.kind if fault is not None else None)
+        assert kinds == ["http.status"] * calls + ["gate.circuit-open"] * (4 - calls)
+        assert far.connections == calls
