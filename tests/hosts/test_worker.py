@@ -271,6 +271,48 @@ def test_a_run_that_cannot_leave_its_worker_keeps_no_other_from_leaving() -> Non
     with_fleet(story, "a", "b", effects="mutates")
 
 
+def test_a_worker_that_is_given_a_run_that_is_over_keeps_nothing_of_it() -> None:
+    """Its outputs are computed once more, and nobody listens for it after that."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        text = "steps:\n  one: {type: touch, what: x}\noutputs:\n  - {name: all, value_js: outputs.one}\n"
+        run_id = await made.start(text)
+        await made.end(run_id)
+        own = made.workers["a"]
+        await made.workers["a"].segment(run_id)
+        assert run_id not in own._bells._ears
+        assert not own._spread.leaving._ears
+
+    with_fleet(story, "a")
+
+
+def test_a_run_that_cannot_be_taken_over_leaves_nobody_who_listens_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is tried again, and each time another would."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start("steps:\n  one: {type: touch, what: x, waits: true, runs_on: l}\n")
+        await touch.begun.wait()
+        known, ears = made.runs.pool.open, made.workers["b"]._bells._ears
+        tries: list[int] = []
+
+        def seldom(run_id: str) -> set[int]:
+            tries.append(len(ears.get(run_id, ())))
+            if len(tries) < 3:
+                raise JournalError("not now")
+            touch.go.set()
+            return known(run_id)
+
+        monkeypatch.setattr(made.runs.pool, "open", seldom)
+        monkeypatch.setattr(keeping, "AGAIN_S", (0.0, 0.0))
+        await made.die("a")
+        await made.end(run_id)
+        assert tries == [1, 1, 1]
+
+    with_fleet(story, "a", "b", labels={"b": ("l",)})
+
+
 def test_a_large_output_comes_back_whole() -> None:
     """It is too large for a record, and goes apart."""
 

@@ -83,12 +83,14 @@ def _own_name() -> str:
 
 
 async def _as_it_ended(state: State, journal: RunJournal, around: Surroundings, clock: RunClock) -> RunResult:
-    """What a run that is over came to. Its declared outputs are in no record: they are computed from it each time."""
+    """What a run that is over came to. Its declared outputs are in no record: they are computed from it each time, and
+    nothing of it is elsewhere.
+    """
     try:
         if not state.graph.plan.outputs:
             return result_of(state, journal.notes)
         children = Children(state, journal.seals, around, run_new, run_again)
-        loop = RunLoop(state, journal, around, clock, children.run)
+        loop = RunLoop(state, journal, replace(around, spread=None), clock, children.run)
         try:
             given, fault = await outputs.declared(state, loop.evaluations, loop.workplace.templates)
         finally:

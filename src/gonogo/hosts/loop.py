@@ -134,10 +134,18 @@ class RunLoop:
                 self._set_timer(command)
 
     def take_over(self, commands: Iterable[StartCall]) -> list[int]:
-        """After a resume: calls that other workers may perform are offered again. Returns those nobody knows of."""
-        away = self._away
-        if away is None:
+        """After a resume: calls that other workers may perform are offered again. Returns those nobody knows of; what
+        keeps the run from going on is raised by `run`.
+        """
+        if self._away is None:
             return [command.call for command in commands]
+        try:
+            return self._offered_again(self._away, commands)
+        except Exception as error:  # noqa: BLE001 - as in a turn
+            self.fail(error)
+            return []
+
+    def _offered_again(self, away: Away, commands: Iterable[StartCall]) -> list[int]:
         known = away.known()
         away.has_heard(self.journal.records)
         lost: list[int] = []
