@@ -7,30 +7,24 @@ up any more.
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
 
-from gonogo.core.commands import StartCall
-from gonogo.core.events import AnyEvent, CallFailed, CallLost
-from gonogo.core.faults import Fault
+from gonogo.core.events import AnyEvent
 from gonogo.journal.pool import Claim, Leave, Pool, Ticket
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.bell import PostgresBell, channel_of
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
+from gonogo.journal.postgres.tickets import claim_in, event_in, token_of
 
 __all__ = ["PostgresPool"]
 
 T = TypeVar("T")
 
-log = logging.getLogger("gonogo.worker")
-
-_BY = b"by:"
 CLAIMS_MAX = 2**31 - 1
 _OFFER = """
     insert into gonogo_tickets (run_id, call, seq, command, label)
@@ -112,19 +106,7 @@ _LET = """
 """
 _LET_TO = "select run_id, call, lets from gonogo_tickets where worker = %s and lets is not null and not ended"
 
-_NEWER = "its ticket says what this version has no words for"
-
-
-class _Least(Struct):
-    """What a ticket of any version says."""
-
-    call: int
-
-
 _encode = msgspec.json.Encoder().encode
-_command: Callable[[bytes], StartCall] = msgspec.json.Decoder(StartCall).decode
-_least: Callable[[bytes], _Least] = msgspec.json.Decoder(_Least).decode
-_event: Callable[[bytes], AnyEvent] = msgspec.json.Decoder(AnyEvent).decode
 
 
 class PostgresPool(Pool):
@@ -245,7 +227,7 @@ class PostgresPool(Pool):
             lambda connection: connection.execute(_TAKE, [run_id, after], binary=True).fetchall(),
         )
         return [
-            (number, self._read(_event, data, f"answer {number} to run {run_id}") or CallLost(call=call))
+            (number, event_in(data, call, f"answer {number} to run {run_id} in {self.address}"))
             for number, call, data in rows
         ]
 
@@ -337,7 +319,7 @@ class PostgresPool(Pool):
     def _claimed(
         self, query: str, run_id: str, calls: list[int], worker: str, *, again: bool, below: int | None
     ) -> list[Claim]:
-        token = _token(worker)
+        token = token_of(worker)
         most = CLAIMS_MAX if below is None else below
         given = {
             "run": run_id,
@@ -352,16 +334,12 @@ class PostgresPool(Pool):
             lambda connection: connection.execute(query, given, binary=True).fetchall(),
         )
         found, unreadable = [], []
-        for call, seq, data, label, before, stop, had in sorted(rows, key=itemgetter(0)):
-            command = self._read(_command, data, f"call {call} of run {run_id}")
-            if command is None and _names(data, call):
-                found.append(Claim(Ticket(run_id, _unknown(call), seq, label), before, stop, _NEWER))
-            elif command is None:
-                unreadable.append((call, _unreadable(call, before), before))
+        for row in sorted(rows, key=itemgetter(0)):
+            claim = claim_in(row, run_id, token, self.address)
+            if isinstance(claim, Claim):
+                found.append(claim)
             else:
-                found.append(
-                    Claim(Ticket(run_id, command, seq, label), before, stop, had=_claimed_by(had, token))
-                )
+                unreadable.append((claim.call, claim, row[4]))
         if unreadable:
             self._left(run_id, unreadable, last=True)
         return found
@@ -373,45 +351,6 @@ class PostgresPool(Pool):
         return self._link.do(
             f"answer a call of run {run_id}", lambda connection: _are_left(connection, given)
         )
-
-    def _read(self, decode: Callable[[bytes], T], data: bytes, what: str) -> T | None:
-        """None for what can't be read: its row was changed, and what it is about has to end all the same."""
-        try:
-            return decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            log.error("%s in %s can't be read: %s", what, self.address, error)
-            return None
-
-
-def _token(worker: str) -> bytes:
-    """Of one claim alone. It keeps who made it when the call is free again."""
-    return _BY + worker.encode() + b"\0" + secrets.token_bytes(12)
-
-
-def _claimed_by(token: bytes | None, own: bytes) -> str:
-    """Who made the claim before; empty where that was this one, sent twice, or where it isn't known."""
-    if token is None or token == own or not token.startswith(_BY):
-        return ""
-    return token[len(_BY) :].partition(b"\0")[0].decode(errors="replace")
-
-
-def _names(data: bytes, call: int) -> bool:
-    """Whether a command that can't be read is whole and this call's all the same, as a newer gonogo would write it."""
-    try:
-        return _least(data).call == call
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-
-
-def _unknown(call: int) -> StartCall:
-    """The least that any call is."""
-    return StartCall(call, "", "", 0, 0, "", "mutates")
-
-
-def _unreadable(call: int, before: int) -> CallFailed:
-    """What becomes of a call that nobody can perform; who claimed it before may have."""
-    fault = Fault("call.unreadable", "bug", "unreadable", f"the ticket of call {call} can't be read")
-    return CallFailed(call=call, fault=fault, effect="unknown" if before else "none")
 
 
 def _answers(
