@@ -88,3 +88,17 @@ def test_a_call_that_no_worker_has_the_label_for_says_so(here: World) -> None:
     far.send_signal(signal.SIGTERM)
     far.wait(60)
     assert [one["labels"] for one in workers(here)["workers"]] == [["near"]]
+
+
+def test_a_call_whose_worker_is_gone_says_that_no_other_has_its_label(here: World) -> None:
+    """Whoever has another label can't even say that it is in doubt."""
+    here.worker()
+    far = here.worker("--label", "far")
+    process = run(here, FAR)
+    here.wait(lambda: bool(here.lines("began")), "the call")
+    far.kill()
+    says(here, process, "no worker takes calls for the label far; start one: gonogo worker")
+    assert workers(here)["waiting"]["calls"] == [{"label": "far", "calls": 1, "served": False}]
+    (here.folder / "go").touch()
+    here.worker("--label", "far")
+    assert process.wait(60) == 0

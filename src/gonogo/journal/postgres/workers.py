@@ -47,11 +47,19 @@ _QUEUED = """
     select count(*) from gonogo_runs where submitted is not null and next_seq is null and aside is null
         and owner_host is null
 """
-_LABELS = "select label, count(*) from gonogo_tickets where worker is null and not ended group by label"
+_LABELS = "select label, count(*) from gonogo_tickets where not ended and ({nobodys}) group by label"
 _OF_RUN = """
     select label, count(*) from gonogo_tickets
-    where worker is null and not ended and (run_id = %(run)s or starts_with(run_id, %(run)s || '.')) group by label
+    where not ended and ({nobodys}) and (run_id = %(run)s or starts_with(run_id, %(run)s || '.')) group by label
 """
+_NOBODYS = "worker is null"
+_NOBODYS_NOW = f"""
+    worker is null or not exists (
+        select from gonogo_present
+        where id = worker and seen > clock_timestamp() - make_interval(secs => {GONE_S})
+    )
+"""
+"""DBOS takes a call from a worker that is gone; on Temporal it stays with that one until another has it."""
 _HOST_OF = "select owner_host from gonogo_runs where run_id = %s"
 
 
@@ -120,7 +128,7 @@ class Workers:
 
         def found(connection: Connection) -> Waiting:
             runs = connection.execute(_QUEUED).fetchone()
-            return Waiting(runs[0] if runs else 0, dict(connection.execute(_LABELS).fetchall()))
+            return Waiting(runs[0] if runs else 0, dict(_calls(connection, _LABELS)))
 
         return self._link.do("count what waits", found)
 
@@ -129,7 +137,7 @@ class Workers:
 
         def found(connection: Connection) -> tuple[bool, frozenset[str]]:
             row = connection.execute(_HOST_OF, [run_id]).fetchone()
-            labels = connection.execute(_OF_RUN, {"run": run_id}).fetchall()
+            labels = _calls(connection, _OF_RUN, run=run_id)
             return row is None or row[0] is None, frozenset(label for label, _ in labels)
 
         return self._link.do(f"see who has run {run_id}", found)
@@ -140,7 +148,7 @@ class Workers:
 
 
 def _make(connection: Connection) -> None:
-    if connection.execute(_THERE).fetchall()[0][0]:
+    if _is_there(connection):
         return
     connection.execute("select pg_advisory_lock(%s)", [_MAKING])
     try:
@@ -150,8 +158,19 @@ def _make(connection: Connection) -> None:
             connection.execute("select pg_advisory_unlock(%s)", [_MAKING])
 
 
+def _calls(connection: Connection, query: str, **given: str) -> list[tuple[str, int]]:
+    """How many calls there are that nobody has, by label."""
+    nobodys = _NOBODYS_NOW if _is_there(connection) else _NOBODYS
+    return connection.execute(query.format(nobodys=nobodys), given).fetchall()
+
+
+def _is_there(connection: Connection) -> bool:
+    """Whether a worker was ever there."""
+    return bool(connection.execute(_THERE).fetchall()[0][0])
+
+
 def _living(connection: Connection) -> list[Present]:
-    if not connection.execute(_THERE).fetchall()[0][0]:
+    if not _is_there(connection):
         return []
     rows = connection.execute(_LIVING).fetchall()
     return [Present(name, msgspec.json.decode(about, type=About), *rest) for name, about, *rest in rows]
