@@ -24,7 +24,7 @@ def test_all_who_listen_to_a_name_hear_it_until_they_listen_no_more() -> None:
 
     async def story() -> None:
         runs, heard = MemoryRuns(), [asyncio.Event() for _ in range(2)]
-        bells = Bells(runs, "a")
+        bells = Bells(runs)
         bells.start()
         deaf = [bells.listen("x", each.set) for each in heard]
         try:
@@ -48,7 +48,7 @@ def test_one_who_listens_and_breaks_keeps_it_from_nobody_else(caplog: pytest.Log
 
     async def story() -> None:
         runs, heard = MemoryRuns(), asyncio.Event()
-        bells = Bells(runs, "a")
+        bells = Bells(runs)
         bells.start()
         bells.listen("x", lambda: int("none"))
         bells.listen("x", heard.set)

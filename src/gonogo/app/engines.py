@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gonogo.app.options import CARRIED, Options, Start, runs_in
 from gonogo.core.events import RunStarted
@@ -81,7 +82,7 @@ def submit_run(plan: Plan, start: Start, options: Options, carrier: Carrier) -> 
         **start.context,
         CARRIED: {"name": carrier.name, "address": carrier.address, "queue": carrier.queue},
     }
-    told = Start(**{name: getattr(start, name) for name in start.__struct_fields__} | {"context": kept})
+    told = replace(start, context=kept)
     event = first_record_of(plan, told, options, environment, redactor_for(environment, plan))
     engine = engine_for(carrier, options)
     try:
@@ -241,8 +242,6 @@ async def _serve(
     ready: Callable[[str], None],
     fenced: Callable[[], object] | None,
 ) -> None:
-    from msgspec.structs import replace
-
     from gonogo.app.ending import Ending
     from gonogo.app.present import Presence
     from gonogo.app.sweeping import sweeping

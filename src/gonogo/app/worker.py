@@ -18,11 +18,11 @@ from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
 from gonogo.engines.base import NEWER_S, TAKEOVERS_MAX, Errand, Limits
 from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
-from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
 from gonogo.hosts.local import run_again, run_new
 from gonogo.hosts.pen import when_back
 from gonogo.hosts.slots import Places
+from gonogo.hosts.spread import Spread
 from gonogo.journal.lines import NewerJournal, NoSuchRun
 from gonogo.journal.pool import Ticket
 from gonogo.journal.sharing import SharedRuns
@@ -56,11 +56,11 @@ class Worker:
         self._runs = runs
         self._engine = engine
         self._options = replace(options, runs=runs)
-        self._bells = Bells(runs, name)
+        self._bells = Bells(runs)
         self._dispatch = Dispatch(engine)
         self._spread = Spread(runs.pool, self._dispatch.put, self._bells.listen)
         self._errands = Errands(name, runs, self._around_a_call)
-        self._bells.at_own(self._hear)
+        self._bells.listen(name, self._hear)
         self._here = Here()
         self._living = Living(self._here, runs.pool, engine, self._bells.listen)
 
@@ -286,9 +286,8 @@ class Dispatch:
 class Bells:
     """One bell for all that this worker listens to: the runs it goes on with, and itself."""
 
-    def __init__(self, runs: SharedRuns, worker: str) -> None:
-        self._bell = runs.pool.bell([worker])
-        self._worker = worker
+    def __init__(self, runs: SharedRuns) -> None:
+        self._bell = runs.pool.bell([])
         self._ears: dict[str, list[Callable[[], None]]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -296,10 +295,6 @@ class Bells:
         """Within the event loop."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._bell.fileno(), self._ring)
-
-    def at_own(self, then: Callable[[], None]) -> None:
-        """What to do when the worker itself is rung for."""
-        self._ears[self._worker] = [then]
 
     def listen(self, name: str, then: Callable[[], None]) -> Callable[[], None]:
         """Have `then` called when `name` is rung for, until the answer is called."""

@@ -24,8 +24,6 @@ NEWER_S = 10.0
 """What only a newer worker can do is offered again so soon, for as long as it takes."""
 TAKEOVERS_MAX = 5
 """Work that lost so many workers is set aside: more likely it ends them than that they happened to end."""
-TAKEOVER_S = 5.0
-"""Within this time the work of a dead worker is with another."""
 
 
 class Errand(Struct, frozen=True):
