@@ -103,8 +103,8 @@ async def give_async(
     Raises as `answer_run`; with several places, those are answered that could be.
     """
     options = options or Options()
-    options = replace(options, runs=runs_in(options))
     runs = runs_in(options)
+    options = replace(options, runs=runs)
     places = places_of(runs, run_id, step, scope, every=every)
     _refuse_long(answer.text)
     for place in places:
@@ -135,8 +135,8 @@ async def stop_async(
     whether they were done.
     """
     options = options or Options()
-    options = replace(options, runs=runs_in(options))
     runs = runs_in(options)
+    options = replace(options, runs=runs)
     state = state_of(runs.records(run_id)) if has_started(runs, run_id) else None
     if state is not None and end_of(state) is not None:
         return Asked(run_id, result_of(state), is_taken=True)
@@ -155,8 +155,9 @@ async def stop_async(
 
 
 def _refuse_to_lose(runs: Runs, state: State) -> None:
-    """A run that only waits has nothing to stop, and its cancel would give up the run beneath without a word about a
-    call in doubt there: to resume it then would make that call once more. Raises UsageError.
+    """A run that only waits is gone on with for its cancel, which stops its call of a run beneath before that begins:
+    a call in doubt there would be given up without a word, and to resume the run would make it once more. Raises
+    UsageError.
     """
     if state.finished is None or not state.finished.parked:
         return
