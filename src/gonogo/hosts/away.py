@@ -1,8 +1,7 @@
 """Calls of a run that other workers perform: offered in a pool, and answered by what is left there.
 
-Which calls those are is a matter of the plan alone, so that whoever takes the run over after a crash comes to the same:
-a call of that kind may always be offered again, since the pool knows whether it was offered, taken or answered before.
-All others stay where the run's loop is.
+A call may always be offered again, by whoever takes the run over after a crash: the pool knows whether it was offered,
+taken or answered before.
 
 While the pool is away nothing is offered and nothing heard; what is to be told there is told when it is back.
 """
@@ -13,7 +12,6 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from gonogo.core.commands import LetAttempt, StartCall
@@ -21,20 +19,18 @@ from gonogo.core.decisions import AttemptRefused, AttemptStarted
 from gonogo.core.events import AnyEvent, AttemptAsked, CallDone, CallFailed, CallLost, CallParked, GateWaits
 from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.core.lifecycle import PAUSED
-from gonogo.core.plan import Step
 from gonogo.core.state import State
 from gonogo.errors import JournalError
 from gonogo.hosts.attempts import limits_attempts
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.pen import when_back
 from gonogo.hosts.slots import Places
-from gonogo.journal.pool import Leave, Pool, Ticket
+from gonogo.hosts.spread import Leaving, Spread, goes_away
+from gonogo.journal.pool import Leave, Ticket
 from gonogo.journal.records import Record
 from gonogo.journal.store import StoreAway
-from gonogo.providers.table import Table, UnknownType
+from gonogo.providers.table import Table
 
-LONG_S = 60.0
-"""A step that is given this long goes to a queue: its run may move to another worker meanwhile."""
 UNCLAIMED_S = 3600.0
 """So long a call waits for a worker that takes it: with a label that no worker has it would wait for ever (law 2)."""
 STOP_S = 5.0
@@ -43,45 +39,6 @@ LOOK_S = 1.0
 """How often the pool is looked at when nobody rings."""
 
 _LAST = (CallDone, CallFailed, CallParked, CallLost)
-
-
-class Leaving:
-    """Whether this worker is about to end, and who wants to know: its runs go to others, without being cancelled.
-
-    `asked`: whatever another worker can perform goes to one, and a run leaves once nothing of it is under way here.
-    `now`: it leaves as it is; what is under way here is lost.
-    """
-
-    __slots__ = ("_ears", "asked", "now")
-
-    def __init__(self) -> None:
-        self.asked = False
-        self.now = False
-        self._ears: list[Callable[[], None]] = []
-
-    def listen(self, then: Callable[[], None]) -> Callable[[], None]:
-        """Have `then` called when something changes, until the answer is called."""
-        self._ears.append(then)
-        return lambda: self._ears.remove(then)
-
-    def ask(self, *, now: bool = False) -> None:
-        """The worker is to end."""
-        self.asked = True
-        self.now = now
-        for ear in tuple(self._ears):
-            ear()
-
-
-class Spread(Struct, frozen=True):
-    """How calls get to other workers. `dispatch` tells an engine of tickets that are in the pool.
-
-    `listen` has a function called whenever something was left for a run, until the answer to it is called.
-    """
-
-    pool: Pool
-    dispatch: Callable[[Sequence[Ticket]], None]
-    listen: Callable[[str, Callable[[], None]], Callable[[], None]]
-    leaving: Leaving = field(default_factory=Leaving)
 
 
 class Away:
@@ -430,19 +387,3 @@ class Away:
     def _stopped(self, command: StartCall, effect: Effect) -> CallFailed:
         fault = cancellation(command.step, "stopped")
         return CallFailed(at=self._clock.now(), call=command.call, fault=fault, effect=effect)
-
-
-def goes_away(step: Step, scope: str, table: Table, *, leaving: bool = False) -> bool:
-    """Whether a call of this step may be performed by any worker: one of many, one that needs a label, or a long one;
-    all that can be when its own worker is `leaving`.
-
-    What keeps a key of its own stays: whether another call under it is under way is known to one process only.
-    """
-    try:
-        provider = table.get(step.type)
-    except UnknownType:
-        return False
-    if provider.inline or provider.local_only or step.idempotency_key is not None:
-        return False
-    limit_s = step.timeout_s if step.timeout_s != provider.default_timeout_s else None
-    return leaving or bool(scope) or bool(step.runs_on) or (limit_s or 0.0) >= LONG_S

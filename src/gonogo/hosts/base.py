@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from gonogo.core.state import State
     from gonogo.expressions.sandbox import Sandbox
     from gonogo.hosts.above import Above
-    from gonogo.hosts.away import Spread
     from gonogo.hosts.slots import Places
+    from gonogo.hosts.spread import Spread
     from gonogo.journal.records import Record
     from gonogo.journal.redact import Redactor
     from gonogo.journal.store import Runs

@@ -48,7 +48,8 @@ from gonogo.hosts.workplace import Workplace
 from gonogo.journal.store import RunJournal
 
 if TYPE_CHECKING:
-    from gonogo.hosts.away import Away, Spread
+    from gonogo.hosts.away import Away
+    from gonogo.hosts.spread import Spread
 
 TURNS_MAX = 32
 """Turns in a row before timers and signals get their turn; steps that never wait bring the next one at once."""
