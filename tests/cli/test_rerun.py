@@ -135,6 +135,7 @@ def test_a_change_of_what_stays_is_refused_with_its_line(gonogo: Gonogo, tmp_pat
     assert refused.code == 2
     assert "gonogo.yaml:3:" in refused.err
     assert "step 'a' has run and stays, but its `exec` is changed" in refused.err
+    assert "'gonogo resume RUN --config FILE --from STEP --plan' shows" in refused.err
     assert "--from a" in refused.err
     assert records(tmp_path) == before
 

@@ -219,7 +219,7 @@ def _misfit(unfit: Unfit, file: str | Path, plan: Plan) -> ConfigError:
     place = Place(str(file), number, 1 + len(source) - len(source.lstrip()) if source else 1)
     return ConfigError(
         (Problem("rerun.changed", unfit.message, path, place, source, unfit.advice),),
-        advice="'gonogo resume RUN --plan' shows what would run again",
+        advice="'gonogo resume RUN --config FILE --from STEP --plan' shows what would run again",
     )
 
 
