@@ -18,11 +18,11 @@ from gonogo.core.events import RunStarted
 from gonogo.core.plan import Plan
 from gonogo.engines.base import NEWER_S, TAKEOVERS_MAX, Errand, Limits
 from gonogo.errors import EngineError, GonogoError, Interrupted, RunLocked
-from gonogo.hosts.away import Spread
 from gonogo.hosts.errands import Errands
 from gonogo.hosts.local import run_again, run_new
 from gonogo.hosts.pen import when_back
 from gonogo.hosts.slots import Places
+from gonogo.hosts.spread import Spread
 from gonogo.journal.lines import NewerJournal, NoSuchRun
 from gonogo.journal.pool import Ticket
 from gonogo.journal.sharing import SharedRuns
