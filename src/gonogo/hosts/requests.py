@@ -55,8 +55,8 @@ class Requests:
             self._poll = asyncio.get_running_loop().call_later(POLL_S, self.watch)
 
     def look(self) -> bool:
-        """Post what was asked since the last time; False when the inbox can't be read now; if that
-        doesn't pass, it ends the run here.
+        """Post what was asked since the last time; False when the inbox can't be read now. If that doesn't pass, it
+        ends the run here.
         """
         try:
             for request in self._journal.at_once(lambda: self._inbox.take(self._seen)):

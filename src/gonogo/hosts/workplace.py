@@ -50,8 +50,8 @@ class Workplace:
         attempts: Attempts | None = None,
         sure: Sure | None = None,
     ) -> None:
-        """`attempts`: where the gates of its calls write theirs, and ask; only the run's loop has it. `sure`: asked
-        right before a call that mutates begins (`sure.py`).
+        """`attempts`: where the gates of its calls write theirs, and ask; without it they tell of them with the call's
+        end. `sure`: asked right before a call that mutates begins (`sure.py`).
         """
         self._state = state
         self._around = around

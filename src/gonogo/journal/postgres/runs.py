@@ -64,8 +64,7 @@ class PostgresRuns(SharedRuns):
         folder: Path | None = None,
     ) -> None:
         """`seal_key`: what secret outputs are encrypted with (`seals.py`). `folder`: where large values go, if not into
-        rows (`folder.py`). Raises UsageError for what is no URL of a
-        Postgres.
+        rows (`folder.py`). Raises UsageError for what is no URL of a Postgres.
         """
         self.address = url if isinstance(url, Address) else Address(url)
         self.durability = durability
