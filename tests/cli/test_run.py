@@ -97,6 +97,17 @@ def test_what_would_not_be_heeded_is_refused(
     assert not (tmp_path / ".gonogo").exists()
 
 
+def test_a_run_that_is_handed_over_is_named_on_stdout(
+    gonogo: Gonogo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when quiet: a script has nothing else to find it by."""
+    monkeypatch.setattr("gonogo.app.engines.submit_run", lambda *given: "r1")
+    write(tmp_path, "a: {type: noop}")
+    asked = ("run", "--engine", "dbos", "--store", "postgresql://ann@127.0.0.1:1/x", "--detach", "-q")
+    assert gonogo(*asked).out == "run r1 is with dbos\n"
+    assert gonogo(*asked, "--format", "json").json == {"run_id": "r1", "engine": "dbos"}
+
+
 def test_each_format_goes_where_its_out_says(gonogo: Gonogo, tmp_path: Path) -> None:
     """A table on stdout, three others in files, folders made."""
     write(tmp_path, FAILING)

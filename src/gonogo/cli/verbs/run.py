@@ -48,7 +48,9 @@ _JSON_TYPES = frozenset({"integer", "number", "boolean", "array", "object", "nul
 )
 @click.option("--message", metavar="TEXT", help="Answers the first question a step asks.")
 @options.engine
-@click.option("--detach", is_flag=True, help="With --engine: hand the run over, and don't follow it.")
+@click.option(
+    "--detach", is_flag=True, help="With --engine: hand the run over, print its name, and don't follow it."
+)
 @options.reports
 @options.verbose
 @options.quiet
@@ -126,8 +128,17 @@ def _carried(
     carrier = Carrier(given["engine"], given["url"], given["queue"])
     place = Options(runs=given["runs_dir"], env=options.pairs(given["env"], "--env"))
     run_id = submit_run(loaded.plan, start, place, carrier)
+    if given["detach"]:
+        _print_where(session, run_id, carrier.name)
+        return 0
     session.output.say(f"run {run_id} is with {carrier.name}")
-    return 0 if given["detach"] else followed(session, given["runs_dir"], run_id, notes)
+    return followed(session, given["runs_dir"], run_id, notes)
+
+
+def _print_where(session: Session, run_id: str, engine: str) -> None:
+    """All the result there is: scripts need the name of the run."""
+    told = json.dumps({"run_id": run_id, "engine": engine})
+    session.output.result(f"{told if session.wants_json else f'run {run_id} is with {engine}'}\n")
 
 
 def _start(session: Session, loaded: Loaded, detected: Detected, given: dict[str, Any]) -> Start:
