@@ -21,6 +21,7 @@ from gonogo.hosts.gates import Gates
 from gonogo.hosts.pen import Pen
 from gonogo.hosts.prepare import Preparation
 from gonogo.journal.records import Record
+from gonogo.journal.store import StoreAway
 
 
 def test_a_host_makes_no_call_of_a_run_that_was_taken_from_it_since_its_record(
@@ -66,6 +67,32 @@ def test_a_worker_makes_no_call_that_another_has_claimed_since(
         assert touch.touched == (["1"] if made_all_the_same else [])
 
     with_calls(story, effects)
+
+
+def test_a_worker_whose_store_is_away_right_before_a_call_does_all_else_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The call is made once the store has said that it is still the worker's."""
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        holds, ears = made.runs.pool.holds, []
+
+        def away(run_id: str, call: int, before: int) -> bool:
+            if not ears:
+                raise StoreAway("it doesn't answer", advice="wait", when_back=ears.append)
+            return holds(run_id, call, before)
+
+        monkeypatch.setattr(made.runs.pool, "holds", away)
+        performs = asyncio.create_task(made.workers["a"].calls(run_id, calls[:1], lambda number: None))
+        async with asyncio.timeout(20):
+            while not ears:  # noqa: ASYNC110 - nobody tells that somebody waits
+                await asyncio.sleep(0)
+        assert touch.touched == []
+        ears[0](None)
+        await performs
+        assert touch.touched == ["1"]
+
+    with_calls(story, "mutates")
 
 
 def test_each_attempt_of_a_gate_elsewhere_is_made_only_while_it_is_ours() -> None:

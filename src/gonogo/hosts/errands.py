@@ -17,6 +17,7 @@ from gonogo.core.events import AnyEvent, CallDone, CallFailed, CallLost
 from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.errors import GonogoError, JournalError
 from gonogo.hosts.answers import Answers
+from gonogo.hosts.pen import answered
 from gonogo.hosts.visits import AroundOf, Visit
 from gonogo.journal.lines import NewerJournal
 from gonogo.journal.pool import Claim
@@ -211,7 +212,9 @@ class Errands:
             lambda event: self._pool.leave(
                 visit.run_id, command.call, event, last=False, before=claim.before
             ),
-            lambda: self._pool.holds(visit.run_id, command.call, claim.before),
+            lambda: answered(
+                self._pool.at_once, lambda: self._pool.holds(visit.run_id, command.call, claim.before)
+            ),
         )
 
     async def _visit(self, run_id: str, seq: int) -> Visit:

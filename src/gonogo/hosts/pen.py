@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from gonogo.core.decisions import AnyDecision
 from gonogo.core.events import AnyEvent
@@ -17,6 +18,8 @@ from gonogo.errors import Interrupted, JournalError
 from gonogo.hosts.base import LogLine, Surroundings
 from gonogo.journal.records import Record
 from gonogo.journal.store import RunJournal, StoreAway
+
+T = TypeVar("T")
 
 STUCK_S = 90.0
 """Longest for one batch, however often the store comes back for a moment."""
@@ -147,6 +150,17 @@ class Pen:
         told = self._around.redactor.text(text)
         with suppress(Exception):  # whoever listens may be what broke
             self._around.log(LogLine(self._journal.run_id, "", "", "warn", told))
+
+
+async def answered(at_once: Callable[[Callable[[], T]], T], work: Callable[[], T]) -> T:
+    """What `work` makes of a store, waiting for one that is away; nobody else here waits with it. It may be done twice.
+    Raises JournalError.
+    """
+    while True:
+        try:
+            return at_once(work)
+        except StoreAway as away:
+            await _back(asyncio.get_running_loop(), away)
 
 
 async def _back(loop: asyncio.AbstractEventLoop, away: StoreAway) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
 from gonogo.core.commands import LetAttempt, StartCall
@@ -53,7 +53,7 @@ class Visit:
         around = around_of(first, self.plan)
         self._answers: dict[int, asyncio.Future[AnyEvent]] = {}
         self._leave: dict[int, Callable[[AnyEvent], bool]] = {}
-        self._holds: dict[int, Callable[[], bool]] = {}
+        self._holds: dict[int, Callable[[], Awaitable[bool]]] = {}
         vault = Vault(state, runs.seals(run_id), around.redactor, resumed=True)
         vault.load()
         clock = RunClock()
@@ -116,7 +116,7 @@ class Visit:
         self._follower.follow(self._runs.records_after(self.run_id, self._follower.seq))
 
     async def perform(
-        self, command: StartCall, leave: Callable[[AnyEvent], bool], holds: Callable[[], bool]
+        self, command: StartCall, leave: Callable[[AnyEvent], bool], holds: Callable[[], Awaitable[bool]]
     ) -> AnyEvent:
         """The event that ends the call; those before it are left as they come. `holds`: whether the claim does."""
         answer = self._answers[command.call] = asyncio.get_running_loop().create_future()
@@ -133,7 +133,7 @@ class Visit:
     async def _sure(self, command: StartCall) -> None:
         """Right before something changes outside: this worker may have stood still since its claim (law 3)."""
         holds = self._holds.get(command.call)
-        if holds is None or not holds():
+        if holds is None or not await holds():
             raise Overtaken
 
     @property
