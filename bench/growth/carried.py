@@ -108,6 +108,8 @@ class Carried:
                     found.append(command)
                 else:
                     waiting += self._at_once(command, event.at)
+        if self.calls:
+            self.verdict = ""  # it stood still until the next of these events
         return found
 
     def _at_once(self, command: Command, at_s: float) -> list[AnyEvent]:

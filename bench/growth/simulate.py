@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from bench.growth.carried import Carried, alone, plan_of
 from bench.growth.shapes import SHAPES, Shape
@@ -33,6 +34,8 @@ RESTART_S = 20.0
 ANSWERED_S = 600.0
 """So long a person takes on average to say what became of a call in doubt."""
 SEED = 20_261_201
+NOBODY = -1
+"""In place of the worker of a run whose own is dead, until it is taken over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +240,15 @@ class Simulation:
         if not worker.free:
             self._idle.append(name)
         worker.free += 1
-        self._written(number, run, run.ended(call, now_s), now_s)
+        self._heard(number, run, call, now_s)
         self._place(now_s)
+
+    def _heard(self, number: int, run: Carried, call: int, now_s: float) -> None:
+        """A run hears of its call's end as soon as somebody has it."""
+        if run.worker == NOBODY:
+            self._at(now_s + TAKEOVER_S, lambda at_s: self._heard(number, run, call, at_s))
+        else:
+            self._written(number, run, run.ended(call, now_s), now_s)
 
     # --- failures
 
@@ -252,10 +262,12 @@ class Simulation:
             lost.setdefault(number, []).append(call)
             runs[number] = run
         hosted = set(worker.runs)
+        for number in hosted:
+            runs[number].worker = NOBODY
         worker.life, worker.free, worker.calls, worker.runs = worker.life + 1, 0, {}, {}
         if name in self._idle:
             self._idle.remove(name)
-        self._at(now_s + RESTART_S, lambda at_s: self._back(name, at_s))
+        self._at(now_s + RESTART_S, partial(self._back, name, worker.life))
         self._at(now_s + TAKEOVER_S, lambda at_s: self._take_over(runs, lost, hosted, at_s))
 
     def _take_over(
@@ -263,6 +275,9 @@ class Simulation:
     ) -> None:
         for number, calls in lost.items():
             run = runs[number]
+            if number not in hosted and run.worker == NOBODY:
+                self._at(now_s + TAKEOVER_S, partial(self._take_over, {number: run}, {number: calls}, set()))
+                continue
             if number in hosted:
                 self.outcome.taken_over += 1
                 run.worker = self.random.randrange(self.world.workers)
@@ -271,8 +286,10 @@ class Simulation:
             self.outcome.repeated += len(again)
             self._written(number, run, again, now_s)
 
-    def _back(self, name: int, now_s: float) -> None:
+    def _back(self, name: int, life: int, now_s: float) -> None:
         worker = self.workers[name]
+        if worker.life != life:
+            return  # it died once more while it began anew
         worker.free = self.world.calls_each
         if name not in self._idle:
             self._idle.append(name)
