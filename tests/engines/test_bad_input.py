@@ -12,9 +12,10 @@ import pytest
 from tests.engines.world import HEAD, World
 from tests.servers import faulty
 from tests.servers.faulty import FaultyServer
+from tests.servers.postgres import Server
 
 from gonogo import app
-from gonogo.app.engines import engine_for
+from gonogo.app.engines import Carrier, engine_for
 from gonogo.core.events import AnswerGiven
 from gonogo.engines.base import Errand
 from gonogo.errors import UsageError
@@ -287,6 +288,22 @@ def test_no_worker_begins_in_a_store_that_a_newer_gonogo_made(on_dbos: World) ->
     assert worker.wait(60) == 2
     on_dbos.wait(lambda: any("a newer gonogo made the tables" in line for line in on_dbos.said), "the reason")
     assert any("update gonogo on this machine" in line for line in on_dbos.said)
+
+
+def test_no_worker_begins_in_a_database_that_cannot_hold_every_text(postgres: Server, tmp_path: Path) -> None:
+    """Nor does its engine make anything there. The message says how to make one that can."""
+    postgres.execute("create database plain encoding 'SQL_ASCII' template template0")
+    plain = World(postgres.url("plain"), tmp_path, Carrier("dbos"))
+    try:
+        assert plain.starting().wait(60) == 2
+        plain.wait(lambda: any("createdb --encoding UTF8" in line for line in plain.said), "the advice")
+        with psycopg.connect(plain.store) as other:
+            assert (
+                other.execute("select nspname from pg_namespace where nspname like 'dbos%'").fetchall() == []
+            )
+    finally:
+        plain.close()
+        postgres.drop(plain.store)
 
 
 def test_a_list_on_several_workers_spends_no_more_than_its_budget(here: World) -> None:

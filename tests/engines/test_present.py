@@ -102,3 +102,15 @@ def test_a_call_whose_worker_is_gone_says_that_no_other_has_its_label(here: Worl
     (here.folder / "go").touch()
     here.worker("--label", "far")
     assert process.wait(60) == 0
+
+
+def test_a_call_that_mutates_is_in_doubt_though_the_last_worker_with_its_label_is_gone(here: World) -> None:
+    """Nobody may perform it again, and to say so takes no label."""
+    here.worker()
+    far = here.worker("--label", "far")
+    process = run(here, FAR.replace("command,", "command, mutates: true,"))
+    here.wait(lambda: bool(here.lines("began")), "the call")
+    far.kill()
+    assert process.wait(60) == 3
+    assert any("is in doubt: the worker that performed it is gone" in line for line in here.said)
+    assert len(here.lines("began")) == 1

@@ -244,6 +244,7 @@ async def _serve(
 ) -> None:
     from gonogo.app.ending import Ending
     from gonogo.app.present import Presence
+    from gonogo.app.stranded import Stranded
     from gonogo.app.sweeping import sweeping
     from gonogo.app.unheard import Unheard
     from gonogo.app.worker import Worker
@@ -252,14 +253,15 @@ async def _serve(
     stopping = Ending()
     stopping.heed()
     await asyncio.to_thread(check_sessions, address_of(options))
+    # What can't keep runs, or is a newer gonogo's, is refused before anything is made there.
+    await asyncio.to_thread(shared(options).pool.open, "")
     carrier = await asyncio.to_thread(in_own_queue, carrier, options)
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
-    # What a newer gonogo has made is refused before work is taken.
-    await asyncio.to_thread(runs.pool.open, name)
     async with Worker(name, runs, side.engine, options, limits.calls) as worker:
         unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
         presence = Presence(name, carrier, limits, replace(options, runs=url))
+        stranded = Stranded(name, runs.pool, presence.stranded)
 
         def is_ready() -> None:
             presence.start()
@@ -268,7 +270,13 @@ async def _serve(
         telling = stopping.tell(worker.under_way, limits.drain_s)
         beside = [
             asyncio.create_task(each)
-            for each in (telling, worker.leave_when(stopping), unheard.watch(), sweeping(url))
+            for each in (
+                telling,
+                worker.leave_when(stopping),
+                unheard.watch(),
+                stranded.watch(),
+                sweeping(url),
+            )
         ]
         try:
             await side.serve(worker, limits, stopping, is_ready)

@@ -54,6 +54,10 @@ class Presence:
         """It takes work from now on."""
         self._thread.start()
 
+    def stranded(self, most: int) -> list[tuple[str, int]]:
+        """Calls that wait for a label that nobody has, and that nobody could perform again. Raises JournalError."""
+        return self._workers.stranded(most)
+
     def stop(self) -> None:
         """It takes none any more."""
         self._over.set()

@@ -1,4 +1,6 @@
-"""Which workers a store has, of whatever engine: each renews a row of its own. For people; nothing is decided by it."""
+"""Which workers a store has, of whatever engine: each renews a row of its own. For people, and to find calls that wait
+for a label that nobody has.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +62,16 @@ _NOBODYS_NOW = f"""
     )
 """
 """DBOS takes a call from a worker that is gone; on Temporal it stays with that one until another has it."""
+_STRANDED = f"""
+    select run_id, call from gonogo_tickets as ticket
+    where not ended and claims > 0 and label <> '' and ({_NOBODYS_NOW})
+        and position('"effects":"mutates"'::bytea in command) > 0
+        and not exists (
+            select from gonogo_present
+            where about -> 'labels' ? ticket.label and seen > clock_timestamp() - make_interval(secs => {GONE_S})
+        )
+    order by run_id, call limit {{most}}
+"""  # noqa: S608 - nothing but constants is put in
 _HOST_OF = "select owner_host from gonogo_runs where run_id = %s"
 
 
@@ -141,6 +153,16 @@ class Workers:
             return row is None or row[0] is None, frozenset(label for label, _ in labels)
 
         return self._link.do(f"see who has run {run_id}", found)
+
+    def stranded(self, most: int) -> list[tuple[str, int]]:
+        """Calls (run, number) that mutate, and whose worker is gone with all others that have the call's label."""
+
+        def found(connection: Connection) -> list[tuple[str, int]]:
+            if not _is_there(connection):
+                return []
+            return connection.execute(_STRANDED.format(most=most)).fetchall()
+
+        return self._link.do("look for calls whose workers are gone", found)
 
     def close(self) -> None:
         """Let go of the connection."""

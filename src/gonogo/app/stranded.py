@@ -1,0 +1,69 @@
+"""Calls that mutate, whose worker is gone together with all others that have their label.
+
+An engine keeps such a call for whoever has the label next, and its run would wait for that without a word. But nobody
+may perform it again: nobody knows what became of it, and to say so takes no label.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NoReturn
+
+from gonogo.core.events import CallLost
+from gonogo.errors import JournalError
+from gonogo.journal.pool import Pool
+
+LOOK_S = 2.5
+"""What is so at two looks is said."""
+MOST = 100
+"""So many at one look."""
+
+log = logging.getLogger("gonogo.worker")
+
+
+class Stranded:
+    """Those of one store, as one worker sees them; `find` gives runs and numbers of at most so many calls."""
+
+    def __init__(self, worker: str, pool: Pool, find: Callable[[int], list[tuple[str, int]]]) -> None:
+        self._worker = worker
+        self._pool = pool
+        self._find = find
+        self._seen: frozenset[tuple[str, int]] = frozenset()
+
+    async def watch(self) -> NoReturn:
+        """Look again and again; a store that is away is no reason to stop."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await asyncio.to_thread(self.look)
+            except JournalError as problem:
+                log.warning("calls whose workers are gone aren't looked for just now: %s", problem.message)
+            except Exception:
+                # Were this to end, nobody would ever look again.
+                log.exception("calls whose workers are gone aren't looked for just now; please report it")
+
+    def look(self) -> None:
+        """Say of calls that were there at the last look, too, that they are in doubt. Raises JournalError."""
+        found = frozenset(self._find(MOST))
+        seen, self._seen = self._seen, found
+        for run_id, call in sorted(found & seen):
+            self._say(run_id, call)
+
+    def _say(self, run_id: str, call: int) -> None:
+        claim = self._pool.claim(run_id, call, self._worker)
+        if claim is None:
+            return
+        if claim.newer or not claim.before or claim.ticket.command.effects != "mutates":
+            self._pool.pass_over(
+                claim, self._worker, f"it waits for a worker with the label {claim.ticket.label}"
+            )
+            return
+        self._pool.leave(run_id, call, CallLost(call=call, by=claim.had), before=claim.before)
+        log.warning(
+            "call %d of run %s is in doubt: the worker that performed it is gone, and no other has the label %s",
+            call,
+            run_id,
+            claim.ticket.label,
+        )

@@ -1,0 +1,55 @@
+"""Calls that mutate, and whose worker is gone with all others that have their label."""
+
+from __future__ import annotations
+
+from tests.hosts.fleet import Fleet
+from tests.hosts.test_worker import Touch, with_fleet
+
+from gonogo.app.stranded import Stranded
+from gonogo.core import lifecycle
+
+FAR = "steps:\n  one: {type: touch, what: x, waits: true, runs_on: far}\n"
+
+
+def looks(made: Fleet, run_id: str) -> Stranded:
+    """A worker without the label, that finds the run's only call."""
+    return Stranded(
+        "b", made.runs.pool, lambda most: [(run_id, call) for call in made.runs.pool.open(run_id)][:most]
+    )
+
+
+def test_a_call_that_mutates_is_in_doubt_though_nobody_has_its_label() -> None:
+    """Nothing is performed again; at the first look its worker may only be late."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(FAR)
+        await touch.begun.wait()
+        await made.vanish("a")
+        looking = looks(made, run_id)
+        looking.look()
+        assert made.runs.pool.take(run_id) == []
+        looking.look()
+        state = await made.end(run_id)
+        assert state.nodes["one"][""].status == lifecycle.IN_DOUBT
+        assert touch.touched == ["x"]
+        assert not made.runs.pool.open(run_id)
+
+    with_fleet(story, "b", "a", effects="mutates", labels={"a": ("far",)})
+
+
+def test_a_call_that_can_be_made_again_waits_for_the_label() -> None:
+    """Whoever has no such label gives it back as it was."""
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = await made.start(FAR)
+        await touch.begun.wait()
+        await made.vanish("a")
+        looking = looks(made, run_id)
+        looking.look()
+        looking.look()
+        [call] = made.runs.pool.open(run_id)
+        assert made.runs.pool.take(run_id) == []
+        [claim] = made.runs.pool.claim_free(run_id, [call], "c")
+        assert claim.before == 1
+
+    with_fleet(story, "b", "a", labels={"a": ("far",)})
