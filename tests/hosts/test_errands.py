@@ -12,7 +12,7 @@ from tests.hosts.test_attempts import SPEND
 from tests.hosts.test_worker import Touch, outcome
 
 from gonogo.core import decisions as d
-from gonogo.core.events import AttemptAsked
+from gonogo.core.events import AttemptAsked, CallDone
 from gonogo.core.state import State
 from gonogo.engines.base import TAKEOVERS_MAX
 from gonogo.errors import JournalError
@@ -191,6 +191,134 @@ def test_a_call_that_can_never_be_performed_is_given_up(monkeypatch: pytest.Monk
         assert {(each.kind, each.message) for each in faults if each is not None} == {
             ("call.unperformed", "each can't be performed: the sandbox is gone")
         }
+
+    with_calls(story)
+
+
+@pytest.mark.parametrize("effects", ["reads", "mutates"])
+def test_what_came_of_a_call_is_kept_once_the_store_takes_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, effects: str
+) -> None:
+    """Nobody else has the call while its worker lives, and to perform it again would put it in doubt, if it mutates."""
+    monkeypatch.setattr(errands, "KEPT_S", (0.0,) * 9)
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        full, leave_all = [True] * 8, made.runs.pool.leave_all
+
+        def seldom(*given: Any) -> Any:
+            if full:
+                full.pop()
+                raise JournalError("no space left")
+            return leave_all(*given)
+
+        monkeypatch.setattr(made.runs.pool, "leave_all", seldom)
+        await made.workers["a"].calls(run_id, calls[:1], lambda number: None)
+        await made.workers["a"].calls(run_id, calls[1:], lambda number: None)
+        assert outcomes(await made.end(run_id)) == ["passed"] * 3
+        assert sorted(touch.touched) == ["1", "2", "3"]
+        assert caplog.text.count("waits until the store keeps what became of it: no space left") == 1
+
+    with_calls(story, effects)
+
+
+def test_a_call_whose_answer_the_store_never_takes_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes what is smaller, and the run goes on (law 2)."""
+    monkeypatch.setattr(errands, "KEPT_S", (0.0, 0.0))
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        leave_all = made.runs.pool.leave_all
+
+        def small(run_id: str, answers: Any) -> Any:
+            if any(isinstance(event, CallDone) for _, event, _ in answers):
+                raise JournalError("too large")
+            return leave_all(run_id, answers)
+
+        monkeypatch.setattr(made.runs.pool, "leave_all", small)
+        await made.workers["a"].calls(run_id, calls, lambda number: None)
+        state = await made.end(run_id)
+        assert outcomes(state) == ["failed"] * 3
+        faults = [node.fault for scope, node in state.nodes["each"].items() if scope]
+        assert {each.message for each in faults if each is not None} == {"each can't be performed: too large"}
+
+    with_calls(story)
+
+
+def test_a_call_that_is_tried_again_is_claimed_once_the_store_lets_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its worker, which lives, would have it for ever, and forget it."""
+    monkeypatch.setattr(errands, "AGAIN_S", (0.0, 0.0))
+    monkeypatch.setattr(errands, "KEPT_S", (0.0,))
+    broken = [JournalError("not now")]
+    visit = Errands._visit
+
+    async def seldom(self: Errands, run_id: str, seq: int) -> Any:
+        if broken:
+            raise broken.pop()
+        return await visit(self, run_id, seq)
+
+    monkeypatch.setattr(Errands, "_visit", seldom)
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        full, claim = [True] * 5, made.runs.pool.claim
+
+        def refused(*given: Any, **more: Any) -> Any:
+            if full and "again" not in more:
+                full.pop()
+                raise JournalError("no space left")
+            return claim(*given, **more)
+
+        monkeypatch.setattr(made.runs.pool, "claim", refused)
+        await made.workers["a"].calls(run_id, calls, lambda number: None)
+        assert full == []
+        assert outcomes(await made.end(run_id)) == ["passed"] * 3
+        assert caplog.text.count("no space left") == 1
+
+    with_calls(story)
+
+
+def test_a_call_for_a_newer_worker_is_given_back_once_the_store_takes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Till then no newer one could have it."""
+    monkeypatch.setattr(errands, "KEPT_S", (0.0,))
+
+    async def unread(self: Errands, run_id: str, seq: int) -> Any:
+        raise NewerJournal("format 9")
+
+    monkeypatch.setattr(Errands, "_visit", unread)
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        full, pass_over = [True] * 3, made.runs.pool.pass_over
+
+        def seldom(*given: Any) -> None:
+            if full:
+                full.pop()
+                raise JournalError("no space left")
+            pass_over(*given)
+
+        monkeypatch.setattr(made.runs.pool, "pass_over", seldom)
+        assert sorted(await made.workers["a"].calls(run_id, calls, lambda number: None)) == calls
+        assert [call for call, _ in made.runs.pool.unclaimed(run_id)] == calls
+
+    with_calls(story)
+
+
+def test_calls_that_are_claimed_are_performed_though_others_cannot_be_looked_at() -> None:
+    """The failure is told once they are over."""
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        pool = made.runs.pool
+        assert pool.claim(run_id, calls[0], "b")
+
+        def broken(*_: Any) -> Any:
+            raise JournalError("not now")
+
+        suspects, pool.suspects = pool.suspects, broken  # type: ignore[method-assign]
+        with pytest.raises(JournalError, match="not now"):
+            await made.workers["a"].calls(run_id, calls, lambda number: None)
+        pool.suspects = suspects  # type: ignore[method-assign]
+        assert sorted(touch.touched) == ["2", "3"]
 
     with_calls(story)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ from gonogo.hosts.answers import Answers
 from gonogo.hosts.pen import answered
 from gonogo.hosts.visits import AroundOf, Visit
 from gonogo.journal.lines import NewerJournal
-from gonogo.journal.pool import Claim
+from gonogo.journal.pool import Claim, Ticket
 from gonogo.journal.sharing import SharedRuns
 
 VISITS_MAX = 64
@@ -29,10 +30,17 @@ VISITS_MAX = 64
 AGAIN_S = (0.1, 0.5, 2.0, 2.0, 2.0)
 """Pauses before a call is performed again that couldn't be for a reason that isn't its own; then it is given up."""
 
+KEPT_S = (0.1, 0.5, 2.0, 5.0, 10.0)
+"""Pauses before the store is asked again to keep what this worker makes of a call; the last one for as long as it
+takes. Nobody else performs a call that a living worker has.
+"""
+
 SUSPECT = 3
 """A call that has lost so many workers is performed with no other such call beside it: one of them ends its workers,
 and the others would be taken for it.
 """
+
+T = TypeVar("T")
 
 log = logging.getLogger("gonogo.worker")
 
@@ -86,8 +94,6 @@ class Errands:
         """
         claims = self._pool.claim_free(run_id, calls, self._worker, below=SUSPECT)
         others = sorted(set(calls) - {claim.ticket.command.call for claim in claims})
-        suspects = self._pool.suspects(run_id, others, SUSPECT) if others else []
-        ended(len(others) - len(suspects))
         passed: list[int] = []
 
         async def perform(claim: Claim) -> None:
@@ -105,10 +111,12 @@ class Errands:
                 else:
                     ended(1)
 
-        work = (*map(perform, claims), *map(alone, suspects))
-        for done in await asyncio.gather(*work, return_exceptions=True):
-            if isinstance(done, BaseException):
-                raise done
+        async def rest() -> None:  # if it fails, those that are claimed are performed all the same
+            suspects = self._pool.suspects(run_id, others, SUSPECT) if others else []
+            ended(len(others) - len(suspects))
+            await _all(map(alone, suspects))
+
+        await _all((*map(perform, claims), rest()))
         return passed
 
     async def give_up(self, run_id: str, call: int, takeovers: int) -> None:
@@ -148,7 +156,7 @@ class Errands:
             else:
                 await self._answer_somehow(claim)
         except TooNew as problem:
-            self._pass_over(claim, problem)
+            await self._pass_over(claim, problem)
             return False
         return True
 
@@ -158,40 +166,62 @@ class Errands:
         ticket = claim.ticket
         for pause_s in AGAIN_S:
             try:
-                await self._answer(claim)
-                return
+                event = await self._answer(claim)
             except TooNew:
                 raise
             except Exception as problem:  # noqa: BLE001 - whatever it is, the run waits for an answer (law 2)
                 log.warning(
                     "call %d of run %s can't be performed: %s", ticket.command.call, ticket.run_id, problem
                 )
-                told = problem.message if isinstance(problem, GonogoError) else type(problem).__name__
+                told = _told(problem)
+            else:
+                await self._leave(claim, event)
+                return
             await asyncio.sleep(pause_s)
-            again = self._pool.claim(ticket.run_id, ticket.command.call, self._worker)
+            again = await self._claimed_again(ticket)
             if again is None:
                 return
             claim = again
         await self._leave(claim, _unperformable(claim, told))
 
-    def _pass_over(self, claim: Claim, problem: TooNew) -> None:
+    async def _claimed_again(self, ticket: Ticket) -> Claim | None:
+        def claim() -> Claim | None:
+            return self._pool.claim(ticket.run_id, ticket.command.call, self._worker)
+
+        return await _kept(ticket, lambda _: answered(self._pool.at_once, claim))
+
+    async def _pass_over(self, claim: Claim, problem: TooNew) -> None:
         """Nothing was begun."""
         ticket = claim.ticket
         why = f"worker {self._worker} is older than the run: {problem.message}"
         call = ticket.command.call
         log.warning("call %d of run %s is left to a newer worker: %s", call, ticket.run_id, problem.message)
-        self._pool.pass_over(claim, self._worker, why)
 
-    async def _answer(self, claim: Claim) -> None:
+        def pass_over() -> None:
+            self._pool.pass_over(claim, self._worker, why)
+
+        await _kept(ticket, lambda _: answered(self._pool.at_once, pass_over))
+
+    async def _answer(self, claim: Claim) -> AnyEvent:
         """Raises TooNew."""
         if claim.newer:
             raise TooNew(claim.newer)
-        event = _unperformed(claim)
-        if event is None:
-            event = await self._performed(claim)
-        await self._leave(claim, event)
+        return _unperformed(claim) or await self._performed(claim)
 
     async def _leave(self, claim: Claim, event: AnyEvent) -> None:
+        """As long as it takes. Where the store takes it not even after a while, it takes at least that."""
+
+        async def left(tries: int) -> None:
+            try:
+                await self._put(claim, event)
+            except Exception as problem:
+                if tries < len(KEPT_S):
+                    raise
+                await self._put(claim, _unperformable(claim, _told(problem)))
+
+        await _kept(claim.ticket, left)
+
+    async def _put(self, claim: Claim, event: AnyEvent) -> None:
         ticket = claim.ticket
         told = replace(event, by=self._worker) if isinstance(event, CallDone | CallFailed) else event
         await self._answers.leave(ticket.run_id, ticket.command.call, told, claim.before)
@@ -233,6 +263,36 @@ class Errands:
         others = len(self._visits) - (run_id in self._visits)
         for visit in [self._visits.pop(other) for other in idle[: max(0, others + 1 - VISITS_MAX)]]:
             await visit.close()
+
+
+async def _all(work: Iterable[Awaitable[None]]) -> None:
+    """Raises what one of them raised once all are over."""
+    for done in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(done, BaseException):
+            raise done
+
+
+async def _kept(ticket: Ticket, keep: Callable[[int], Awaitable[T]]) -> T:
+    """What `keep` makes, which is told how often it failed before; asked until it fails no more."""
+    tries = 0
+    while True:
+        try:
+            return await keep(tries)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, nobody else would have the call
+            if tries == 0:
+                call = ticket.command.call
+                log.warning(
+                    "call %d of run %s waits until the store keeps what became of it: %s",
+                    call,
+                    ticket.run_id,
+                    problem,
+                )
+        await asyncio.sleep(KEPT_S[min(tries, len(KEPT_S) - 1)])
+        tries += 1
+
+
+def _told(problem: Exception) -> str:
+    return problem.message if isinstance(problem, GonogoError) else type(problem).__name__
 
 
 def _unperformed(claim: Claim) -> AnyEvent | None:
