@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tests.report.conftest import Reporting, with_issues
 
 from gonogo.core.faults import Issue
@@ -205,6 +207,19 @@ def test_a_tolerated_failure_is_a_warning_at_github(reporting: Reporting) -> Non
     lines = render(with_issues(report, "soft", found), "github", Style()).splitlines()
     assert [line.partition(" ")[0] for line in lines if "title=soft/" in line] == ["::error", "::warning"]
     assert lines[-1].startswith("::notice title=gonogo::GO")
+
+
+@pytest.mark.parametrize(
+    ("word", "level"),
+    [("RUNNING", "notice"), ("QUEUED", "notice"), ("INTERRUPTED", "error"), ("SET ASIDE", "error")],
+)
+def test_a_run_that_is_well_and_has_no_verdict_yet_is_no_error_at_github(
+    reporting: Reporting, word: str, level: str
+) -> None:
+    """Nothing is wrong with a run that waits for a worker, or has one."""
+    report = reporting("good: {type: noop}")
+    report = structs.replace(report, view=replace(report.view, verdict=None, standing=word))
+    assert render(report, "github", Style()).splitlines()[-1].startswith(f"::{level} title=gonogo::{word}")
 
 
 def test_markdown_is_text_only(reporting: Reporting) -> None:

@@ -12,6 +12,8 @@ from gonogo.report.report import Report
 ANNOTATIONS_MAX = 50
 """GitHub shows ten of a kind in a step and fifty in a job."""
 _LEVELS = {"critical": "error", "error": "error", "warning": "warning", "info": "notice"}
+_VERDICT_LEVELS = {"GO": "notice", "RUNNING": "notice", "QUEUED": "notice", "HOLD": "warning"}
+"""All else is an error."""
 
 
 def github(report: Report) -> str:
@@ -25,7 +27,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"::warning title=gonogo::{_data(told)}" for told in report.notes)
     yield from (f"::notice title=gonogo fault::{_data(told)}" for told in report.faults)
     word = words.verdict_word(report.view)
-    level = "notice" if word == "GO" else "warning" if word == "HOLD" else "error"
+    level = _VERDICT_LEVELS.get(word, "error")
     told = " ".join(part for part in (word, words.cause(report.view, report.whys)) if part)
     if move := words.next_move(report.view):
         told += f"\nanswer with: {move}"
