@@ -85,6 +85,35 @@ def test_a_given_output_shows_who_gave_it(gonogo: Gonogo, tmp_path: Path) -> Non
     assert "ann gives the output of b, and with that c" in gonogo("show", "last", "--records").out
 
 
+@pytest.mark.parametrize(
+    ("wishes", "told"),
+    [
+        (("--set", "b.output=1", "--set", "b.output=2"), "--set gives b two outputs"),
+        (("--from", "b", "--set", "b.output=1"), "b can't both run again and be given its output"),
+        (("--from", "b@list#1[0]", "--set", "b.output=1"), "b@list#1[0] can't both run again and be given"),
+    ],
+)
+@pytest.mark.parametrize("how", [(), ("--plan",)])
+def test_wishes_that_contradict_each_other_are_refused(
+    gonogo: Gonogo, tmp_path: Path, wishes: tuple[str, ...], told: str, how: tuple[str, ...]
+) -> None:
+    """None of them is taken in silence; the journal is as it was."""
+    write(tmp_path, STEPS)
+    gonogo("run")
+    before = records(tmp_path)
+    refused = gonogo("resume", "last", *wishes, *how)
+    assert (refused.code, told in refused.err) == (2, True)
+    assert (records(tmp_path), effects(tmp_path)) == (before, ["a", "b"])
+
+
+def test_a_step_runs_again_while_another_is_given(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Which step it is makes the difference."""
+    write(tmp_path, STEPS)
+    gonogo("run")
+    assert gonogo("resume", "last", "--from", "c", "--set", "b.output=1").code == 0
+    assert effects(tmp_path) == ["a", "b", "c"]
+
+
 def test_on_github_it_is_the_actor_who_asks(gonogo: Gonogo, tmp_path: Path) -> None:
     """The user of the runner is nobody's name."""
     write(tmp_path, MENDED)

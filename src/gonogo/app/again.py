@@ -169,6 +169,7 @@ def _event(wish: Wish, state: State, seals: Seals, table: Table | None) -> Rerun
             advice=f"have the step of {above} run again: --from {state.parent.get('step')}",
         )
     places = [_place(name) for name in (*wish.steps, *wish.outputs)]
+    _refuse_both(places[: len(wish.steps)], places[len(wish.steps) :])
     outputs = zip(places[len(wish.steps) :], wish.outputs.values(), strict=True)
     plan = _plan(wish.workflow, state.graph.plan, table) if wish.workflow is not None else None
     if plan is not None:
@@ -180,6 +181,17 @@ def _event(wish: Wish, state: State, seals: Seals, table: Table | None) -> Rerun
         outputs=tuple(GivenOutput(step, output, scope) for (step, scope), output in outputs),
         plan=plan,
     )
+
+
+def _refuse_both(run: list[tuple[str, str]], given: list[tuple[str, str]]) -> None:
+    """A step runs again or has its output given; an item of it may run while another is given."""
+    for step, scope in run:
+        if any(step == other and ("" in (scope, where) or scope == where) for other, where in given):
+            name = f"{step}@{scope}" if scope else step
+            raise UsageError(
+                f"{name} can't both run again and be given its output",
+                advice=f"leave out --from {name}, or --set {step}.output=…",
+            )
 
 
 def _place(name: str) -> tuple[str, str]:

@@ -120,11 +120,23 @@ def _wish(session: Session, given: dict[str, Any]) -> Wish:
 
     return Wish(
         steps=given["steps"],
-        outputs=dict(_given(text) for text in given["outputs"]),
+        outputs=_outputs(given["outputs"]),
         workflow=config_path(session, given["config"]) if given["config"] is not None else None,
         by=given["by"] or asker(session.environment),
         may_act_again=given["yes"],
     )
+
+
+def _outputs(texts: tuple[str, ...]) -> dict[str, Any]:
+    """The outputs by step. Raises UsageError, for two of one step, too."""
+    outputs: dict[str, Any] = {}
+    for step, value in map(_given, texts):
+        if step in outputs:
+            raise UsageError(
+                f"--set gives {step[:80]} two outputs, and it has one", advice="give it the one that is meant"
+            )
+        outputs[step] = value
+    return outputs
 
 
 def _given(text: str) -> tuple[str, Any]:
