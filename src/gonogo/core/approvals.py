@@ -8,8 +8,6 @@ that nobody counts twice by writing a name differently. Letters of other alphabe
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from gonogo.core import lifecycle as life
@@ -20,21 +18,6 @@ from gonogo.core.state import Node
 
 WORDS = ("yes", "no")
 """What an approval takes."""
-
-REASONS: Mapping[str, str] = MappingProxyType(
-    {
-        "answered": "it was answered already",
-        "timeout": "its time for an answer was over",
-        "nothing": "it waits for nothing",
-        "earlier": "it was about an earlier call of the step",
-        "unnamed": "it needs the name of who answers, of 200 characters at most",
-        "not_listed": "its giver is not among the approvers",
-        "counted": "its giver has answered already",
-        "words": "it takes other words",
-        "child": "it waits for a run of its own, a step of which takes the answer",
-    }
-)
-"""Why an answer was not taken."""
 
 PROMPT_MAX = 200
 NAME_MAX = 200
@@ -64,7 +47,7 @@ class Count(NamedTuple):
 
 
 def refusal(hold: Held, by: str, text: str) -> str | None:
-    """Why an answer to a hold isn't taken, as a key of REASONS; None when it is."""
+    """Why an answer to a hold isn't taken, as a key of `fault_decisions.UNTAKEN`; None when it is."""
     personal = bool(hold.approvers) or hold.quorum is not None
     if personal and not 0 < len(same(by)) <= NAME_MAX:
         return "unnamed"
@@ -130,7 +113,7 @@ def word(text: str) -> str:
 
 
 def past(node: Node) -> str:
-    """Why a step takes no answer any more, or not yet, as a key of REASONS."""
+    """Why a step takes no answer any more, or not yet, as a key of `fault_decisions.UNTAKEN`."""
     meta = node.result.meta if node.result is not None else node.meta
     by = (meta or {}).get("answered_by")
     fault = node.fault

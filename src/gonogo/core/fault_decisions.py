@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 
 from gonogo.core.decision import About, Decision
 from gonogo.core.faults import Effect, Fault, Issue
+
+UNTAKEN: Mapping[str, str] = MappingProxyType(
+    {
+        "answered": "it was answered already",
+        "timeout": "its time for an answer was over",
+        "nothing": "it waits for nothing",
+        "earlier": "it was about an earlier call of the step",
+        "unnamed": "it needs the name of who answers, of 200 characters at most",
+        "not_listed": "its giver is not among the approvers",
+        "counted": "its giver has answered already",
+        "words": "it takes other words",
+        "child": "it waits for a run of its own, a step of which takes the answer",
+    }
+)
+"""Why an answer was not taken."""
 
 
 class Refused(About, frozen=True, tag="refused"):
@@ -116,13 +133,13 @@ class Voted(About, frozen=True, tag="voted"):
 
 
 class NotTaken(About, frozen=True, tag="not_taken"):
-    """An answer that changes nothing, and why: a word of `approvals.REASONS`."""
+    """An answer that changes nothing, and why: a key of UNTAKEN."""
 
     by: str = ""
     reason: str = ""
 
     def sentence(self) -> str:
-        return f"the answer of {self.by or 'a person'} was not taken: {self.reason}"
+        return f"the answer of {self.by or 'a person'} was not taken: {UNTAKEN.get(self.reason, self.reason)}"
 
 
 class Reminded(About, frozen=True, tag="reminded"):
