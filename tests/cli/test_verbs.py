@@ -198,6 +198,32 @@ def test_show_takes_an_id_a_beginning_or_last(gonogo: Gonogo, tmp_path: Path) ->
     assert gonogo("show", "../etc", "--format", "json").json["error"]["code"] == "usage"
 
 
+def test_the_last_of_no_runs_is_told_as_that(gonogo: Gonogo) -> None:
+    """`last` is no name that was mistyped."""
+    ended = gonogo("show", "last")
+    assert (ended.code, "there are no runs yet" in ended.err, "'last'" in ended.err) == (2, True, False)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no folder that takes no folders")
+def test_a_place_that_takes_no_folders_is_told_as_that(gonogo: Gonogo, tmp_path: Path) -> None:
+    """There are no runs to see."""
+    write(tmp_path, "a: {type: noop}")
+    ended = gonogo("run", "--runs-dir", "/proc/foo")
+    assert "/proc takes no folders: choose another place with --runs-dir" in ended.err
+    assert "'gonogo runs'" not in ended.err
+
+
+@pytest.mark.parametrize("other", [("--records",), ("--metrics",), ("--explain", "all")])
+def test_all_items_of_what_has_no_rows_of_items_is_refused(
+    gonogo: Gonogo, tmp_path: Path, other: tuple[str, ...]
+) -> None:
+    """It would say nothing about it."""
+    write(tmp_path, "a: {type: noop}")
+    gonogo("run")
+    ended = gonogo("show", "last", "--all-items", *other)
+    assert (ended.code, f"not about {other[0]}" in ended.err) == (2, True)
+
+
 def test_show_reads_a_journal_that_a_crash_cut(gonogo: Gonogo, tmp_path: Path) -> None:
     """A torn last line, and no verdict."""
     write(tmp_path, "a: {type: noop}\nb: {type: noop, depends_on: a}")

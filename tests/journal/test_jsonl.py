@@ -108,6 +108,21 @@ def test_RES_1_damage_within_is_refused_with_the_line_number(disk, record, line:
             ask("r")
 
 
+@pytest.mark.parametrize(("line", "cut"), [(1, False), (2, True)])
+def test_of_a_damaged_first_line_nobody_is_told_to_cut_the_journal_before_it(
+    disk, record, line: int, cut: bool
+) -> None:
+    """Nothing would be left of the run."""
+    path = written(disk, record)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line - 1] = lines[line - 1].replace(b'"seq"', b'"sEq"')
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(JournalError) as caught:
+        disk.read("r")
+    assert str(caught.value.advice).startswith("restore it from a copy")
+    assert ("cut it before" in str(caught.value.advice)) == cut
+
+
 @pytest.mark.parametrize(
     ("order", "message"),
     [

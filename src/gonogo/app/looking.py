@@ -197,6 +197,8 @@ def find_run(name: str, options: Options | None = None) -> str:
     own = [run_id for run_id in ids if "." not in run_id]
     found = own[-1:] if name == "last" else _beginning(ids, name)
     whole = [run_id for run_id in found if "." not in run_id] or found
+    if not own and name == "last":
+        raise UsageError("there are no runs yet", advice="'gonogo run' starts one")
     if len(whole) != 1:
         what = "there is no run" if not whole else f"{len(whole)} runs begin with"
         raise UsageError(f"{what} {name!r}", advice="'gonogo runs' lists the runs")

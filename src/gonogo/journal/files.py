@@ -55,16 +55,20 @@ def system_errors(doing: str, path: Path) -> Iterator[None]:
 
 def journal_error(doing: str, path: Path, error: OSError) -> JournalError:
     """What an OSError means for a journal."""
-    return JournalError(f"can't {doing} {path}: {error.strerror or error}", advice=_advice(error.errno, path))
+    return JournalError(
+        f"can't {doing} {path}: {error.strerror or error}", advice=_advice(error.errno, doing, path)
+    )
 
 
-def _advice(number: int | None, path: Path) -> str:
+def _advice(number: int | None, doing: str, path: Path) -> str:
     if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return "what was written before is whole: free some space, then go on with 'gonogo resume'"
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"make {_nearest_folder(path)} writable, or choose another folder with --runs-dir"
     if number in (errno.ELOOP, errno.ENOTDIR):
         return "a symbolic link is in the way; journals are only kept in real folders and files"
+    if number == errno.ENOENT and doing == "create":
+        return f"{_nearest_folder(path)} takes no folders: choose another place with --runs-dir"
     if number == errno.ENOENT:
         return "see 'gonogo runs' for what there is, or choose another folder with --runs-dir"
     return "see that the disk is well, then go on with 'gonogo resume'"

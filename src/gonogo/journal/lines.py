@@ -140,7 +140,9 @@ class Reading(Generic[R]):
             return record
 
     def _damaged(self, number: int, what: str) -> JournalError:
+        kept = "or cut it before that line, and what came after is unknown"
+        lost = "without its first line nothing is known of the run"
         return JournalError(
             f"{self._path}, line {number} is damaged: {what}",
-            advice="restore it from a copy; or cut it before that line, and what came after is unknown",
+            advice=f"restore it from a copy; {kept if number > 1 else lost}",
         )

@@ -45,10 +45,7 @@ def COMMAND(  # noqa: N802 - what the group looks for
     from gonogo.cli import stories
     from gonogo.cli.running import find, print_report
 
-    if records + metrics + (explain is not None) > 1:
-        raise UsageError(
-            "--records, --explain and --metrics exclude each other", advice="ask for one after the other"
-        )
+    _refuse_two(records=records, explain=explain is not None, metrics=metrics, all_items=all_items)
     run_id = find(session, runs_dir, run)
     if (records or metrics or explain is not None) and is_queued(run_id, Options(runs=runs_dir)):
         session.output.say(f"run {run_id} has no records yet")
@@ -63,3 +60,15 @@ def COMMAND(  # noqa: N802 - what the group looks for
     else:
         print_report(session, runs_dir, run_id, every_item=all_items)
     return 0
+
+
+def _refuse_two(*, all_items: bool, **others: bool) -> None:
+    asked = [f"--{name}" for name, is_asked in others.items() if is_asked]
+    if len(asked) > 1:
+        raise UsageError(
+            "--records, --explain and --metrics exclude each other", advice="ask for one after the other"
+        )
+    if asked and all_items:
+        raise UsageError(
+            f"--all-items is about the table of steps, not about {asked[0]}", advice="leave one of them out"
+        )
