@@ -18,7 +18,7 @@ from gonogo.core.commands import StartCall
 from gonogo.core.events import CallDone, CallFailed, CancelAsked
 from gonogo.core.state import State
 from gonogo.engines.base import Errand
-from gonogo.errors import JournalError
+from gonogo.errors import EngineError, JournalError
 from gonogo.hosts import away, errands
 from gonogo.hosts.loop import RunLoop
 from gonogo.journal.memory import MemoryRuns
@@ -457,6 +457,48 @@ def test_a_run_that_cannot_say_that_nobody_came_is_set_aside(
         assert await made.workers["a"].segment(run_id) is None
         assert caplog.text.count("can't go on: the store is gone; it is tried again in 0 s") == 2
         assert f"is set aside: the store is gone; 'gonogo resume {run_id}' tries again" in caplog.text
+
+    with_fleet(story, "a")
+
+
+def test_a_run_that_can_neither_go_on_nor_be_set_aside_goes_on_when_it_can(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a full disk. The worker keeps it: an engine takes a failure for its end, and nobody would know of it."""
+    monkeypatch.setattr(keeping, "AGAIN_S", ())
+    monkeypatch.setattr(worker, "ASIDE_AGAIN_S", 0.0)
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = made.submitted("steps:\n  one: {type: touch, what: x}\n")
+        create, full = made.runs.create, [True] * 3
+        monkeypatch.setattr(
+            made.runs, "create", lambda *given: broken() if full and full.pop() else create(*given)
+        )
+        monkeypatch.setattr(made.runs, "set_aside", broken)
+        assert await made.workers["a"].segment(run_id) is None
+        assert outcome(await made.end(run_id), "one") == "passed"
+        assert caplog.text.count("nor can it be set aside: the store is gone; it is tried again in 0 s") == 3
+
+    with_fleet(story, "a")
+
+
+def test_a_run_is_woken_though_its_engine_is_away_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No queue has it, and nobody else looks at its timers."""
+    monkeypatch.setattr(worker, "DISPATCH_AGAIN_S", (0.0,))
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        run_id = made.submitted("steps:\n  one: {type: touch, what: x}\n")
+        submit, away = made.submit, [True] * 3
+
+        def seldom(*given: Any, **more: Any) -> None:
+            if away:
+                away.pop()
+                raise EngineError("the queues can't be asked")
+            submit(*given, **more)
+
+        monkeypatch.setattr(made, "submit", seldom)
+        await made.workers["a"].wake(run_id, 0.0)
+        assert outcome(await made.end(run_id), "one") == "passed"
 
     with_fleet(story, "a")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -39,8 +40,10 @@ HELD_S = 5.0
 """A run that another process has is looked at again so soon, where none but the engine's own may have it."""
 END_S = 10.0
 """Longest for what is under way to end, once it has to."""
+ASIDE_AGAIN_S = 60.0
+"""A run that can neither go on nor be set aside is tried again so soon: none but its worker knows of it."""
 DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
-"""Pauses between tries to hand calls to an engine that can't be reached; the last one for as long as it takes."""
+"""Pauses between tries to hand work to an engine that can't be reached; the last one for as long as it takes."""
 
 log = logging.getLogger("gonogo.worker")
 
@@ -132,8 +135,10 @@ class Worker:
         return self._bells.listen(name, then)
 
     async def wake(self, run_id: str, delay_s: float) -> None:
-        """Have somebody go on with a run then."""
-        await asyncio.to_thread(self._engine.submit, run_id, delay_s=delay_s)
+        """Have somebody go on with a run then. None but this worker knows that it has to."""
+        await _handed_over(
+            f"run {run_id} waits to be woken", lambda: self._engine.submit(run_id, delay_s=delay_s)
+        )
 
     async def aside(self, run_id: str, call: int | None, takeovers: int) -> None:
         """Say which work is given up until somebody asks for it."""
@@ -173,13 +178,35 @@ class Worker:
             when_back(asyncio.get_running_loop(), away, self._hear, lambda _: self._hear())
 
     async def _carried(self, run_id: str, reopens: bool) -> float | None:
+        """Neither on nor aside, a run stays here, and is taken over when this worker ends: for an engine a failure is
+        the end of it.
+        """
+        while True:
+            try:
+                return await self._went_on(run_id, reopens)
+            except RunLocked:
+                raise
+            except GonogoError as problem:
+                if await self._is_set_aside(run_id, problem.message):
+                    return None
+            await asyncio.sleep(ASIDE_AGAIN_S)
+
+    async def _is_set_aside(self, run_id: str, why: str) -> bool:
+        try:
+            await self._set_aside(run_id, why)
+        except GonogoError as problem:
+            told = "run %s can't go on: %s; nor can it be set aside: %s; it is tried again in %g s"
+            log.error(told, run_id, why, problem.message, ASIDE_AGAIN_S)
+            return False
+        return True
+
+    async def _went_on(self, run_id: str, reopens: bool) -> float | None:
+        """Raises RunLocked, and GonogoError for what doesn't pass."""
         try:
             result = await persistently(
                 lambda: self._when_free(run_id, reopens),
                 lambda told: log.error("run %s can't go on: %s", run_id, told),
             )
-        except RunLocked:
-            raise
         except Interrupted:
             return 0.0
         except NewerJournal as problem:
@@ -190,15 +217,12 @@ class Worker:
                 "%s: it was deleted, or is another store's, whose workers share this queue", problem.message
             )
             return None
-        except GonogoError as problem:
-            await self._set_aside(run_id, problem.message)
-            return None
         return 0.0 if self._spread.leaving.asked and result.verdict == "HOLD" else result.wakes_in_s
 
     async def _set_aside(self, run_id: str, why: str) -> None:
         """Kept with the run, for whoever looks at it. Raises JournalError."""
-        log.error("run %s is set aside: %s; 'gonogo resume %s' tries again", run_id, why, run_id)
         await asyncio.to_thread(self._runs.set_aside, run_id, why)
+        log.error("run %s is set aside: %s; 'gonogo resume %s' tries again", run_id, why, run_id)
 
     async def _when_free(self, run_id: str, reopens: bool) -> RunResult:
         end_s = asyncio.get_running_loop().time() + TAKEN_S
@@ -267,20 +291,22 @@ class Dispatch:
             await self._some.wait()
             self._some.clear()
             errands, self._waiting = self._waiting, []
-            await self._hand_over(errands)
+            if errands:
+                await _handed_over(f"{len(errands)} calls wait", partial(self._engine.perform, errands))
 
-    async def _hand_over(self, errands: list[Errand]) -> None:
-        pauses = iter(DISPATCH_AGAIN_S)
-        while errands:
-            try:
-                await asyncio.to_thread(self._engine.perform, errands)
-                return
-            except EngineError as problem:
-                log.warning("%d calls wait: %s", len(errands), problem.message)
-            except Exception:
-                # Were this task to end, no call of this worker's runs would ever be handed over.
-                log.exception("%d calls wait: the engine broke; please report it", len(errands))
-            await asyncio.sleep(next(pauses, DISPATCH_AGAIN_S[-1]))
+
+async def _handed_over(told: str, hand_over: Callable[[], object]) -> None:
+    """Raises nothing: were Dispatch's task to end, no call of this worker's runs would ever be handed over."""
+    pauses = iter(DISPATCH_AGAIN_S)
+    while True:
+        try:
+            await asyncio.to_thread(hand_over)
+            return
+        except EngineError as problem:
+            log.warning("%s: %s", told, problem.message)
+        except Exception:
+            log.exception("%s: the engine broke; please report it", told)
+        await asyncio.sleep(next(pauses, DISPATCH_AGAIN_S[-1]))
 
 
 class Bells:
