@@ -31,9 +31,20 @@ def identity_of(address: Address) -> str:
 
 
 def _identity(connection: Connection) -> str:
-    if not connection.execute("select to_regclass('gonogo_store')::text").fetchall()[0][0]:
+    name = _name(connection)
+    if name is None:
         with connection.transaction():
             connection.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
             connection.execute(_TABLE)
             connection.execute(_NAMED, [secrets.token_hex(5)])
-    return str(connection.execute("select name from gonogo_store").fetchall()[0][0])
+        name = _name(connection)
+    assert name is not None
+    return name
+
+
+def _name(connection: Connection) -> str | None:
+    """None without the table, or without its row, as where only the tables were restored."""
+    if not connection.execute("select to_regclass('gonogo_store')::text").fetchall()[0][0]:
+        return None
+    row = connection.execute("select name from gonogo_store").fetchone()
+    return None if row is None else str(row[0])

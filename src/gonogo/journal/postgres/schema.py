@@ -17,7 +17,7 @@ from gonogo.journal.lines import NewerJournal
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["VERSION", "make_ready"]
+__all__ = ["VERSION", "alone", "make_ready"]
 
 VERSION = 4
 """Rises when an older gonogo could misread what a newer one keeps, or a newer one misses what an older one made."""
@@ -169,7 +169,7 @@ def make_ready(connection: Connection[Any], place: str) -> None:
 
 
 def _make(connection: Connection[Any]) -> None:
-    with _alone(connection):
+    with alone(connection):
         if not _are_there(connection):
             with connection.transaction():
                 connection.execute(_TABLES)
@@ -177,7 +177,7 @@ def _make(connection: Connection[Any]) -> None:
 
 
 def _bring_up_to_date(connection: Connection[Any]) -> None:
-    with _alone(connection), connection.transaction():
+    with alone(connection), connection.transaction():
         found = _version(connection)
         while found in _LATER:
             connection.execute(_LATER[found])
@@ -186,8 +186,10 @@ def _bring_up_to_date(connection: Connection[Any]) -> None:
 
 
 @contextmanager
-def _alone(connection: Connection[Any]) -> Iterator[None]:
-    """One process at a time. The lock is the session's: a name is looked up afresh only in a new transaction."""
+def alone(connection: Connection[Any]) -> Iterator[None]:
+    """One process at a time makes tables. The lock is the session's: a name is looked up afresh only in a new
+    transaction.
+    """
     connection.execute("select pg_advisory_lock(%s)", [_MAKING])
     try:
         yield

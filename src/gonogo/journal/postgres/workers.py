@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from gonogo.journal.postgres.address import Address
 from gonogo.journal.postgres.link import PATIENCE_S, Connection, Link
+from gonogo.journal.postgres.schema import alone
 
 __all__ = ["About", "Present", "Waiting", "Workers"]
 
@@ -27,8 +28,6 @@ create table if not exists gonogo_present (
 )
 """
 _THERE = "select to_regclass('gonogo_present') is not null"
-_MAKING = 0x676F6E6F676F0001
-"""As in `schema.py`: one process at a time makes tables."""
 _RENEW = f"""
     with gone as (
         delete from gonogo_present
@@ -170,14 +169,9 @@ class Workers:
 
 
 def _make(connection: Connection) -> None:
-    if _is_there(connection):
-        return
-    connection.execute("select pg_advisory_lock(%s)", [_MAKING])
-    try:
-        connection.execute(_MAKE)
-    finally:
-        if not connection.closed:
-            connection.execute("select pg_advisory_unlock(%s)", [_MAKING])
+    if not _is_there(connection):
+        with alone(connection):
+            connection.execute(_MAKE)
 
 
 def _calls(connection: Connection, query: str, **given: str) -> list[tuple[str, int]]:
