@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,65 @@ def test_an_approval_goes_on_when_enough_have_said_yes(gonogo: Gonogo, tmp_path:
         "ana",
         "team-lead",
     ]
+
+
+def test_the_table_says_who_approved_and_who_did_not(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Whoever looks afterwards wants to know on whose word it was done."""
+    write(tmp_path, APPROVAL)
+    gonogo("run")
+    gonogo("answer", "last", "approve", "yes", "--by", "ana")
+    gonogo("answer", "last", "approve", "No", "--by", "team-lead")
+    assert "ana said yes, team-lead said no" in gonogo("show", "last").out
+
+
+def test_the_table_says_what_was_answered_with_secrets_masked(
+    gonogo: Gonogo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the words of who answered, as they are kept."""
+    monkeypatch.setenv("API_KEY", "k3yk3yk3yk3y")
+    write(tmp_path, 'ask: {type: human-input, prompt: "Which?", allow_empty: true}')
+    gonogo("run")
+    gonogo("answer", "last", "ask", "the blue one, k3yk3yk3yk3y", "--by", "ana")
+    told = gonogo("show", "last").out
+    assert "ana said the blue one, " in told
+    assert "k3yk3yk3yk3y" not in told
+
+
+def test_the_table_says_that_no_answer_came(gonogo: Gonogo, tmp_path: Path, later: Later) -> None:
+    """Nobody said what the default says."""
+    write(tmp_path, 'ask: {type: human-input, prompt: "?", timeout: 1h, default: "no"}')
+    gonogo("run")
+    later(2 * HOUR)
+    gonogo("resume", "--due")
+    assert "no answer came in time, so no" in gonogo("show", "last").out
+
+
+def test_each_of_several_questions_has_its_prompt(gonogo: Gonogo, tmp_path: Path) -> None:
+    """The verdict's line has that of the first alone."""
+    write(
+        tmp_path,
+        """
+a: {type: human-input, prompt: "Ship it?"}
+b: {type: human-input, prompt: "In which colour?"}
+""",
+    )
+    told = gonogo("run").out
+    assert "a: Ship it? · since" in told
+    assert "b: In which colour? · since" in told
+
+
+def test_items_say_who_answered_them(gonogo: Gonogo, tmp_path: Path) -> None:
+    """Each its own."""
+    write(
+        tmp_path,
+        """
+files: {type: script, content: "return ['a', 'b']", forEach: true}
+ask: {type: human-input, depends_on: files, fanout: map, prompt: "{{ outputs.files }}?"}
+""",
+    )
+    gonogo("run")
+    gonogo("answer", "last", "ask", "fine", "--all", "--by", "ana")
+    assert gonogo("show", "last", "--all-items").out.count("passed, ana said fine") == 2
 
 
 def test_a_no_of_one_skips_what_waits_for_a_yes(gonogo: Gonogo, tmp_path: Path) -> None:
@@ -225,6 +285,40 @@ def test_runs_that_wait_are_listed_with_their_questions(gonogo: Gonogo, tmp_path
         "quorum": 2,
     }
     assert (told["due"], told["wake_at"]) == (False, None)
+
+
+CHILDREN = """
+check: {type: workflow, workflow: child}
+own: {type: human-input, prompt: "Own?"}
+"""
+CHILD = """
+files: {type: script, content: "return ['a']", forEach: true}
+ask: {type: human-input, prompt: "Which?", approvers: [ana], quorum: 1, timeout: 1h}
+each: {type: human-input, prompt: "And?", depends_on: files, fanout: map}
+"""
+
+
+def test_questions_of_children_are_listed_by_the_names_that_answer_takes(
+    gonogo: Gonogo, tmp_path: Path
+) -> None:
+    """With their prompts, and their times by the child's clock."""
+    write(tmp_path, CHILD, name="child.yaml", top="id: child\n")
+    write(tmp_path, CHILDREN, top="imports: [child.yaml]\n")
+    shown = gonogo("run", "--format", "json").json
+    (told,) = gonogo("runs", "--waiting", "--format", "json").json
+    found = {one["place"]: (one["prompt"], one["quorum"]) for one in told["waiting"]}
+    assert found == {
+        "check.ask": ("Which?", 1),
+        "check.each@files#1[0]": ("And?", None),
+        "own": ("Own?", None),
+    }
+    (since,) = {one["since"] for one in shown["waiting"] if one["step"] == "check.ask"}
+    at = {one["place"]: one["since"] for one in told["waiting"]}["check.ask"]
+    assert abs(datetime.fromisoformat(at).timestamp() - since) <= 1.0
+    assert "check.ask  " in gonogo("runs", "--waiting").out
+    for place in found:
+        assert gonogo("answer", "last", place, "yes", "--by", "ana").code in (0, 3)
+    assert gonogo("show", "last", "--format", "json").json["verdict"] == "GO"
 
 
 def test_nothing_that_waits_is_said_in_a_line(gonogo: Gonogo, tmp_path: Path) -> None:

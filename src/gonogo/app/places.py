@@ -56,10 +56,14 @@ def places_of(runs: Runs, run_id: str, step: str, scope: str, *, every: bool = F
     return found
 
 
+def all_places(runs: Runs, run_id: str) -> list[Place]:
+    """Wherever a run waits for a person, and those beneath it. Raises JournalError."""
+    return list(_found(runs, state_of(runs.records(run_id)), ANY, ANY))
+
+
 def doubts_of(runs: Runs, run_id: str) -> list[Place]:
     """All calls in doubt of a run, and of those beneath it. Raises JournalError."""
-    found = _found(runs, state_of(runs.records(run_id)), ANY, ANY)
-    return [place for place in found if place.in_doubt]
+    return [place for place in all_places(runs, run_id) if place.in_doubt]
 
 
 def listed(places: list[Place]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -16,8 +16,11 @@ from gonogo.app.carried import carried_in, refuse_own
 from gonogo.app.engines import hand_on
 from gonogo.app.looking import list_runs, with_waits
 from gonogo.app.options import Options, Summary, runs_in
+from gonogo.app.places import Place, all_places
 from gonogo.app.running import blocking, resume_run_async
-from gonogo.errors import GonogoError, RunLocked
+from gonogo.core.approvals import in_short
+from gonogo.core.decisions import Wait
+from gonogo.errors import GonogoError, JournalError, RunLocked
 from gonogo.hosts.base import RunResult
 
 
@@ -27,6 +30,34 @@ def waiting_runs(options: Options | None = None) -> list[Summary]:
     runs = runs_in(options)
     found = [one for one in list_runs(replace(options, runs=runs)) if one.verdict == "HOLD"]
     return [with_waits(runs, one) for one in found]
+
+
+def with_questions_beneath(
+    one: Summary, waiting: Mapping[str, Summary], options: Options | None = None
+) -> Summary:
+    """With the questions of runs beneath in place of the steps that wait for these, named as an answer names them.
+
+    `waiting`: by id the runs on HOLD, those beneath among them. What can't be read stays as it is.
+    """
+    if all(other.parent != one.run_id for other in waiting.values()):
+        return one
+    try:
+        places = all_places(runs_in(options or Options()), one.run_id)
+    except JournalError:
+        return one
+    waits = tuple(_seen_from(one, place, waiting.get(place.run_id, one)) for place in places)
+    return replace(one, waits=waits or one.waits)
+
+
+def _seen_from(one: Summary, place: Place, own: Summary) -> Wait:
+    """A question of run `own`, with its times on the clock of the run around."""
+    wait, later_s = in_short(place.node), own.zero_at - one.zero_at
+    return replace(
+        wait,
+        place=place.label,
+        since_s=wait.since_s + later_s if wait.since_s is not None else None,
+        until_s=wait.until_s + later_s if wait.until_s is not None else None,
+    )
 
 
 def due_runs(waiting: Iterable[Summary], now: float | None = None) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 
 from gonogo.journal.view import Items, ItemView, StepView
-from gonogo.report import stages, words
+from gonogo.report import answers, stages, words
 from gonogo.report.calls import call_lines
 from gonogo.report.findings import Finding, without_faults
 from gonogo.report.layout import Style, brief, cells, count, duration, padded, plain, wrapped
@@ -113,6 +113,7 @@ def _item(item: ItemView, report: Report, style: Style) -> Iterator[str]:
     symbol = _symbol(stages.stage(item, report.view))
     outcome = stages.told(item, report.view) if item.outcome == "waiting" else item.outcome.replace("_", " ")
     told = brief(item.fault.message, words.MESSAGE_MAX) if item.fault else outcome
+    told = ", ".join(filter(None, (told, answers.told(item.node))))
     name = words.item_name(item)
     start = f"    {style.symbol(symbol)} {name}"
     yield from beside(start, 6 + cells(name), told, _COLOURS.get(symbol, "yellow"), style)
@@ -148,7 +149,7 @@ def _faults(report: Report, style: Style) -> list[str]:
 
 
 def _waits(report: Report, style: Style) -> list[str]:
-    """What is asked of people: since when, until when, how many have approved."""
+    """What is asked of people: what, if several are asked, since when, until when, how many have approved."""
     lines = []
     for told in words.waits(report.view):
         first, *rest = wrapped(plain(told), None if style.width is None else style.width - 2)

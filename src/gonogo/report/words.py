@@ -10,11 +10,12 @@ from types import MappingProxyType
 
 from gonogo.core.scope import step_at
 from gonogo.journal.view import ItemView, RunView, StepView, Waiting
-from gonogo.report import stages
+from gonogo.report import answers, stages
 from gonogo.report.layout import brief, count
 from gonogo.report.why import Why
 
 MESSAGE_MAX = 300
+PROMPT_MAX = 120
 NAMES_MAX = 5
 ITEM_MAX = 60
 _OF_THE_RUN = MappingProxyType({"budget": "the run's budget", "plan": "the plan"})
@@ -27,8 +28,8 @@ def note(step: StepView, why: Why | None, view: RunView) -> str:
         return f"skipped: {why.text if why else (step.reason or '').replace('_', ' ')}"
     if step.withheld:
         return ", ".join(part for part in ("not called: safe mode", _items(step)) if part)
-    parts = [part for part in (_what(step, view), _items(step), _repeats(step, view)) if part]
-    return ", ".join(parts)
+    parts = (_what(step, view), answers.told(step.node), _items(step), _repeats(step, view))
+    return ", ".join(part for part in parts if part)
 
 
 def _what(step: StepView, view: RunView) -> str:
@@ -163,9 +164,13 @@ def _hold(view: RunView) -> str:
 
 
 def waits(view: RunView) -> list[str]:
-    """A line for each question that has more to say than its prompt: since when, until when, how far it is."""
-    found = ((place(one), about(one)) for one in view.waiting)
-    return [f"{where}: {told}" for where, told in found if told]
+    """A line for each question that has more to say than the verdict's line, which has the first one's prompt: since
+    when, until when, how far it is; and, where there are several, its prompt.
+    """
+    several = len(view.waiting) > 1
+    prompts = (brief(one.prompt, PROMPT_MAX) if several else "" for one in view.waiting)
+    found = ((place(one), (prompt, about(one))) for one, prompt in zip(view.waiting, prompts, strict=True))
+    return [f"{where}: {' · '.join(filter(None, told))}" for where, told in found if any(told)]
 
 
 def about(waiting: Waiting) -> str:

@@ -155,14 +155,17 @@ def _since_s(text: str) -> float:
 def _waiting(place: Options, limit: int, wanted: Wanted) -> tuple[bool, list[Summary], set[str]]:
     """Whether there are more, the newest of them, and which are due, those that aren't shown among them."""
     from gonogo.app import due_runs, waiting_runs
+    from gonogo.app.waiting import with_questions_beneath
 
     every = waiting_runs(place)
+    known = {one.run_id: one for one in every}
     newest = [
         one
         for one in reversed(every)
         if wanted.may_fit(one.run_id) and wanted.fits(one.standing, one.name, one.started_at * 1000)
     ]
-    return len(newest) > limit, newest[:limit], set(due_runs(every))
+    shown = [with_questions_beneath(one, known, place) for one in newest[:limit]]
+    return len(newest) > limit, shown, set(due_runs(every))
 
 
 def _all(place: Options, limit: int, wanted: Wanted) -> tuple[bool, list[Summary], set[str]]:
