@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from msgspec import UNSET
 
+from gonogo.app.carried import outermost_of
+from gonogo.app.engines import start_of
 from gonogo.app.options import Options
 from gonogo.app.places import Place
-from gonogo.app.wiring import redactor_for
+from gonogo.app.wiring import redactor_of
 from gonogo.errors import UsageError
 from gonogo.hosts.schemas import Schemas
+from gonogo.hosts.vault import Vault
 from gonogo.journal.handles import shortened
 from gonogo.journal.normalise import NotStorable, normalise
+from gonogo.journal.redact import Redactor
 from gonogo.journal.restoring import state_of
 from gonogo.journal.store import Runs
 
@@ -34,12 +37,24 @@ def fitting(output: Any, places: list[Place], runs: Runs, options: Options) -> A
         raise UsageError(
             f"the output can't be kept: {problem}", advice="give plain, smaller data"
         ) from problem
-    environment = {**os.environ, **options.env}
-    for run_id in {place.run_id for place in places}:
-        output = redactor_for(environment, state_of(runs.records(run_id)).graph.plan).value(output)
+    for run_id in dict.fromkeys(each for place in places for each in _hosted(runs, place)):
+        output = _masking(runs, run_id, options).value(output)
     for place in places:
         _refuse_misfit(place, output)
     return output
+
+
+def _masking(runs: Runs, run_id: str, options: Options) -> Redactor:
+    """What the run's host knows: it may be another process, and what is left for it lies there meanwhile."""
+    state = state_of(runs.records(run_id))
+    redactor = redactor_of(start_of(runs, run_id), state.graph.plan, options)
+    Vault(state, runs.seals(run_id), redactor, resumed=True).load()
+    return redactor
+
+
+def _hosted(runs: Runs, place: Place) -> tuple[str, str]:
+    """The run that waits, and the one around it whose host both have."""
+    return place.run_id, outermost_of(runs, place.run_id)
 
 
 def _refuse_misfit(place: Place, output: Any) -> None:

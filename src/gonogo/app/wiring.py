@@ -86,15 +86,28 @@ def surroundings_of(
 
     `plan`: the run's own by now, where it may be another than at the start.
     """
+    environment, overlay = _environment_of(first, options)
+    plan = plan if plan is not None else first.plan
+    return surroundings(runs, options, environment, overlay, redactor_for(environment, plan), plan)
+
+
+def redactor_of(first: RunStarted, plan: Plan, options: Options) -> Redactor:
+    """Knows what the host of a run that was started elsewhere knows, as far as this process has the same variables."""
+    environment, _ = _environment_of(first, options)
+    redactor = redactor_for(environment, plan)
+    _add_entries(redactor, environment, plan, options)
+    return redactor
+
+
+def _environment_of(first: RunStarted, options: Options) -> tuple[dict[str, str], dict[str, str]]:
+    """All variables, and those of them that are for the run alone."""
     told = first.context.get(OVERLAY)
     # A forged record may name anything there.
     names = [name for name in told if isinstance(name, str)] if isinstance(told, list | tuple) else []
     kept = {name: str(first.env[name]) for name in names if name in first.env}
     secret = {name: os.environ[name] for name in names if name not in kept and name in os.environ}
     overlay = {**kept, **secret, **options.env}
-    environment = {**os.environ, **overlay}
-    plan = plan if plan is not None else first.plan
-    return surroundings(runs, options, environment, overlay, redactor_for(environment, plan), plan)
+    return {**os.environ, **overlay}, overlay
 
 
 def plan_in(records: Sequence[Record]) -> Plan:
@@ -117,11 +130,7 @@ def surroundings(
 ) -> Surroundings:
     """What a host is given for a run of this plan."""
     table = options.table or built_in_table()
-    for name in entries(plan, options):
-        if name in environment:
-            redactor.add(name, environment[name])
-    for secret in store_secrets(options):
-        redactor.add(STORE, secret)
+    _add_entries(redactor, environment, plan, options)
     return Surroundings(
         table=table,
         runs=runs,
@@ -168,6 +177,15 @@ def redactor_for(environment: Mapping[str, str], plan: Plan) -> Redactor:
             if "$" not in text and "{" not in text and not may_hold(text):
                 redactor.add(name, text)
     return redactor
+
+
+def _add_entries(redactor: Redactor, environment: Mapping[str, str], plan: Plan, options: Options) -> None:
+    """What lets steps in, and us into the store."""
+    for name in entries(plan, options):
+        if name in environment:
+            redactor.add(name, environment[name])
+    for secret in store_secrets(options):
+        redactor.add(STORE, secret)
 
 
 def entries(plan: Plan, options: Options) -> frozenset[str]:
