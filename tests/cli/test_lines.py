@@ -9,7 +9,7 @@ from io import StringIO
 
 import pytest
 
-from gonogo.cli.lines import ONCE_S, TEXT_MAX, Lines, speak
+from gonogo.cli.lines import ONCE_S, TAKEN, TEXT_MAX, Lines, speak
 from gonogo.cli.output import Output
 from gonogo.journal.redact import Redactor
 
@@ -84,7 +84,7 @@ def test_what_is_said_again_at_once_is_said_once() -> None:
 def loggers() -> Iterator[None]:
     """As they were before."""
     root, library = logging.getLogger(), logging.getLogger("dbos")
-    leveled = [root, logging.getLogger("gonogo"), logging.getLogger("sqlalchemy")]
+    leveled = [root, *map(logging.getLogger, ("gonogo", TAKEN, "sqlalchemy"))]
     handlers, levels = (root.handlers[:], library.handlers[:]), [each.level for each in leveled]
     yield
     root.handlers[:], library.handlers[:] = handlers
@@ -94,16 +94,17 @@ def loggers() -> Iterator[None]:
 
 @pytest.mark.usefixtures("loggers")
 @pytest.mark.parametrize(
-    ("quiet", "verbose", "told"), [(False, False, "aBC"), (False, True, "abBC"), (True, False, "C")]
+    ("quiet", "verbose", "told"), [(False, False, "aBC"), (False, True, "atbBC"), (True, False, "C")]
 )
 def test_how_much_is_said(quiet: bool, verbose: bool, told: str) -> None:
-    """Ours is INFO, of libraries warnings; with -v more, with -q errors alone."""
+    """Ours is INFO, of libraries warnings; with -v more, and each run that is taken; with -q errors alone."""
     stream = StringIO()
     output = Output({}, StringIO(), stream)
     output.quiet, output.verbose = quiet, verbose
     logging.getLogger("sqlalchemy").setLevel(logging.WARNING)  # as it does itself, once it is imported
     speak(output, {"A_TOKEN": SECRET}, {})
     logging.getLogger("gonogo.worker").info("a")
+    logging.getLogger(TAKEN).info("t")
     logging.getLogger("dbos").info("b")
     logging.getLogger("sqlalchemy.pool").warning("B")
     logging.getLogger("gonogo.worker").error("C")

@@ -33,28 +33,35 @@ def heard(here: World, pattern: str) -> None:
 
 
 def test_a_workers_life_is_in_its_log(here: World) -> None:
-    """What it takes, that it takes over, that it is told to end, with what, and that it did; nothing of libraries."""
-    first = here.worker("--label", "here", "--calls", "3")
+    """What it takes, if asked for, that it takes over, that it is told to end, with what, and that it did; nothing of
+    libraries.
+    """
+    first = here.worker("--label", "here", "--calls", "3", "-v")
     heard(here, r"takes work from \w+.*: 100 runs and 3 calls at once; labels here$")
     here.submit(SLOW)
     here.wait(lambda: len(here.lines("began")) == 1, "the call")
+    heard(here, r"INFO takes run \S+, which is new$")
+    heard(here, r"INFO takes call \d+ of run \S+$")
     second = here.worker("--label", "here", "--drain", "1s")
     first.kill()
     here.wait(lambda: len(here.lines("began")) == 2, "the second try")
     heard(
         here,
-        r"WARNING (takes over run \S+|gonogo-\S+ is gone or stands still; its work goes to others: 1 runs \()",
+        r"WARNING (takes over run \S+|gonogo-\S+ is gone or stands still; its work goes to others: 1 run \()",
     )
+    heard(here, r"WARNING takes over call \d+ of run \S+, which \S+ had$")
     second.send_signal(signal.SIGTERM)
     heard(
         here,
-        r"draining after SIGTERM: takes nothing new; 1 runs and 1 calls are under way, calls have 1 s to end$",
+        r"draining after SIGTERM: takes nothing new; under way: 1 run and 1 call, calls have 1 s to end$",
     )
     heard(here, r"INFO ended after SIGTERM")
     second.wait(30)
     assert second.returncode == 0
     assert [line for line in here.said if not STAMP.match(line)] == []
-    assert [line for line in here.said if "dbos" in line.partition(" takes work ")[0]] == []
+    quiet = [line for line in here.said if line.startswith(f"[{second.pid}]")]
+    assert [line for line in quiet if "dbos" in line.partition(" takes work ")[0]] == []
+    assert [line for line in quiet if " takes run " in line or " takes call " in line] == []
 
 
 def test_a_store_that_is_away_is_told_of_and_that_it_is_back(here: World, postgres: Server) -> None:

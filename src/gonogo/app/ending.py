@@ -7,6 +7,8 @@ import logging
 import signal
 from collections.abc import Callable
 
+from gonogo.report.layout import count
+
 log = logging.getLogger("gonogo.worker")
 
 
@@ -27,10 +29,10 @@ class Ending(asyncio.Event):
         await self.wait()
         runs, calls = under_way()
         log.info(
-            "draining after %s: takes nothing new; %d runs and %d calls are under way, calls have %g s to end",
+            "draining after %s: takes nothing new; under way: %s and %s, calls have %g s to end",
             self._by,
-            runs,
-            calls,
+            count(runs, "run"),
+            count(calls, "call"),
             drain_s,
         )
 

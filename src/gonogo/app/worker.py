@@ -46,6 +46,8 @@ DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
 """Pauses between tries to hand work to an engine that can't be reached; the last one for as long as it takes."""
 
 log = logging.getLogger("gonogo.worker")
+taken = logging.getLogger("gonogo.worker.taken")
+"""Each run and call that a worker takes; shown where somebody asks for it."""
 
 
 class Worker:
@@ -241,7 +243,9 @@ class Worker:
         first = await asyncio.to_thread(self._runs.submitted, run_id)
         if first is not None:
             around = self._around(first)
-            return await run_new(first, await asyncio.to_thread(self._runs.create, run_id), around)
+            new = await asyncio.to_thread(self._runs.create, run_id)
+            taken.info("takes run %s, which is new", run_id)
+            return await run_new(first, new, around)
         journal = await asyncio.to_thread(self._runs.reopen, run_id)
         try:
             wish = await asyncio.to_thread(wish_left_for, journal)
@@ -250,6 +254,7 @@ class Worker:
         except BaseException:
             journal.close()
             raise
+        taken.info("takes run %s", run_id)
         return await run_again(journal, around, reopens=reopens, wish=wish)
 
     def _around(self, first: RunStarted, plan: Plan | None = None) -> Surroundings:

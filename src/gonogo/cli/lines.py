@@ -14,6 +14,8 @@ from gonogo.journal.redact import Redactor, secrets_in
 from gonogo.report.layout import plain
 
 OWN = "gonogo"
+TAKEN = "gonogo.worker.taken"
+"""As in `app/worker.py` and `hosts/errands.py`: a line for each run and call."""
 TEXT_MAX = 500
 """Characters of a library's line."""
 ONCE_S = 10.0
@@ -21,8 +23,8 @@ ONCE_S = 10.0
 
 
 def speak(output: Output, environment: Mapping[str, str], secrets: Mapping[str, str]) -> logging.Handler:
-    """Have all loggers of this process write to `output`, ours at INFO, those of libraries at WARNING (with -v at INFO,
-    with -q at ERROR both); the handler that does it.
+    """Have all loggers of this process write to `output`, ours at INFO, those of libraries, and of each run and call
+    that is taken, at WARNING (with -v at INFO, with -q at ERROR all); the handler that does it.
     """
     handler = Lines(output.complain, Redactor({**secrets_in(environment), **secrets}))
     own, others = _levels(output)
@@ -32,6 +34,7 @@ def speak(output: Output, environment: Mapping[str, str], secrets: Mapping[str, 
     root.handlers[:] = [handler]
     root.setLevel(others)
     logging.getLogger(OWN).setLevel(own)
+    logging.getLogger(TAKEN).setLevel(others)
     logging.getLogger("dbos").addHandler(
         logging.NullHandler()
     )  # it gives itself a handler, unless it has one

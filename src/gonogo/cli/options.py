@@ -47,6 +47,11 @@ no_color: Callable[[F], F] = _flag(
 )
 quiet: Callable[[F], F] = _flag("-q", "--quiet", help_text="No progress on stderr.")
 verbose: Callable[[F], F] = _flag("-v", "--verbose", help_text="Every event as a line on stderr.")
+verbose_worker: Callable[[F], F] = _flag(
+    "-v",
+    "--verbose",
+    help_text="Each run and call it takes as a line on stderr, too, and more of its libraries.",
+)
 _in_folder: Callable[[F], F] = click.option(
     "--runs-dir",
     type=PATH,

@@ -43,6 +43,7 @@ and the others would be taken for it.
 T = TypeVar("T")
 
 log = logging.getLogger("gonogo.worker")
+taken = logging.getLogger("gonogo.worker.taken")
 
 
 class TooNew(JournalError):  # noqa: N818 - the name says what is wrong
@@ -150,6 +151,7 @@ class Errands:
 
     async def _over(self, claim: Claim, tries: int) -> bool:
         """Perform it, or give it up; False for one that is for a newer worker."""
+        _tell(claim)
         try:
             if claim.before >= tries and claim.ticket.command.effects != "mutates":
                 await self._leave(claim, _poison(claim, claim.before))
@@ -303,6 +305,16 @@ def _unperformed(claim: Claim) -> AnyEvent | None:
     if claim.stop:
         return CallFailed(call=command.call, fault=cancellation(command.step, "stopped before it started"))
     return None
+
+
+def _tell(claim: Claim) -> None:
+    """That this worker has it, for its log."""
+    call, run_id = claim.ticket.command.call, claim.ticket.run_id
+    if claim.before:
+        had = claim.had or "another worker"
+        log.warning("takes over call %d of run %s, which %s had", call, run_id, had)
+    else:
+        taken.info("takes call %d of run %s", call, run_id)
 
 
 def _poison(claim: Claim, times: int) -> CallFailed:

@@ -52,7 +52,7 @@ RATE_SECONDS_MIN = 0.001
 @click.option(
     "--drain", default="30s", metavar="TIME", help="How long to wait for calls when told to stop; 30s."
 )
-@options.verbose
+@options.verbose_worker
 @options.quiet
 @options.no_color
 @click.pass_obj
@@ -95,7 +95,9 @@ def _where(carrier: Carrier) -> str:
 
 
 def _takes(limits: Limits) -> str:
-    told = [f"{limits.segments} runs and {limits.calls} calls at once"]
+    from gonogo.report.layout import count
+
+    told = [f"{count(limits.segments, 'run')} and {count(limits.calls, 'call')} at once"]
     told += [f"labels {', '.join(limits.labels)}" if limits.labels else "no labels"]
     return "; ".join(told)
 

@@ -342,7 +342,12 @@ def _under_way(client: DBOSClient, worker: str) -> list[WorkflowStatus]:
 def _pieces(left: list[WorkflowStatus]) -> str:
     runs = [run_id for status in left if (run_id := names.run_of(status.workflow_id)) is not None]
     shown = ", ".join(runs[:RUNS_SHOWN]) + (", …" if len(runs) > RUNS_SHOWN else "")
-    return f"{len(runs)} runs{f' ({shown})' if runs else ''} and {len(left) - len(runs)} groups of calls"
+    told = f" ({shown})" if runs else ""
+    return f"{_count(len(runs), 'run')}{told} and {_count(len(left) - len(runs), 'group')} of calls"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _may_pass(problem: Exception) -> bool:
