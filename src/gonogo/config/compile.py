@@ -28,6 +28,7 @@ from gonogo.config.schema.base import Safety
 from gonogo.config.steps import StepCompiler, failure_conditions, not_yet
 from gonogo.config.undoing import check_compensation
 from gonogo.config.validate import check
+from gonogo.config.whole_lists import check_ifs
 from gonogo.core.plan import Budget, Limits, Plan, Step
 
 STEPS_MAX = 10_000
@@ -82,6 +83,7 @@ def compile_document(root: Mapping, setting: Setting, notes: Collector) -> Plan 
     _check_together(plan, made, drafts, expressions, names, document, notes)
     if len(drafts) == len(names):  # a list that couldn't be read would be missed
         lists.check_lists(made, drafts, mapped, notes)
+        check_ifs(made, mapped, expressions.uses, notes)
     expressions.compile(setting.compile_expressions)
     return None if notes.failed else with_digest(plan, expressions)
 
