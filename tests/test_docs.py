@@ -6,10 +6,16 @@ import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gonogo import errors
+from gonogo.app import Summary
+from gonogo.cli import listing
+from gonogo.cli.verbs import workers
+from gonogo.core.decisions import Wait
+from gonogo.journal.postgres.workers import About, Present, Waiting
 from tools import reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,6 +106,30 @@ def test_every_exit_code_is_in_the_reference() -> None:
     for page in (DOCS / "reference" / "exit-codes.md", ROOT / "README.md"):
         rows = {int(code) for code in re.findall(r"^\| (\d+) \|", page.read_text(), flags=re.MULTILINE)}
         assert rows == codes, page.name
+
+
+def names_in(told: Any) -> Iterator[str]:
+    """Every key of JSON data, those within, too."""
+    if isinstance(told, dict):
+        yield from told
+        told = list(told.values())
+    for each in told if isinstance(told, list) else ():
+        yield from names_in(each)
+
+
+@pytest.mark.parametrize(
+    ("heading", "told"),
+    [
+        ("runs", listing.as_json(Summary("r", event="push", waits=(Wait("a"),)))),
+        ("workers", workers.as_json([Present("w", About("dbos", "m", 1), 0, 0, 0)], Waiting(0, {"": 1}), [])),
+    ],
+)
+def test_every_name_of_a_lists_json_is_in_the_reference(heading: str, told: Any) -> None:
+    """Below the heading of its verb."""
+    page = (DOCS / "reference" / "json.md").read_text()
+    section = page.partition(f"## `gonogo {heading}`")[2].partition("\n## ")[0]
+    shown = {word for span in re.findall(r"`([^`\n]+)`", section) for word in re.findall(r"\w+", span)}
+    assert set(names_in(told)) - shown == set()
 
 
 def test_every_name_of_the_expressions_is_in_the_reference() -> None:

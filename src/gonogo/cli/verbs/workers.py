@@ -35,13 +35,14 @@ def COMMAND(session: Session, /, store: Address, format_name: str) -> int:  # no
     found = living, waiting, unserved(living, waiting)
     style = session.output.style()
     if format_name == "json":
-        session.output.result(json_text(_json(*found), unicode=style.unicode))
+        session.output.result(json_text(as_json(*found), unicode=style.unicode))
     else:
         session.output.result("\n".join(table(*found, style)) + "\n")
     return 0
 
 
-def _json(living: list[Present], waiting: Waiting, unserved: list[str]) -> dict[str, Any]:
+def as_json(living: list[Present], waiting: Waiting, unserved: list[str]) -> dict[str, Any]:
+    """For programs: the same."""
     workers = [
         {
             "name": one.name,
