@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from gonogo.app.carried import Carried, carried_in, gone_on_by_workers
 from gonogo.app.engines import hand_on
-from gonogo.app.options import Options, runs_in
+from gonogo.app.options import Options, opened
 from gonogo.app.running import blocking
 from gonogo.app.wiring import started_by, surroundings_of
 from gonogo.core.asking_again import Look, Unfit, look_at
@@ -80,10 +80,10 @@ def foresee(run_id: str, wish: Wish, options: Options | None = None) -> Foreseen
         ConfigError: the changed workflow doesn't fit what has run, with the first place where it doesn't.
         JournalError: as `resume_run`.
     """
-    options = options or Options()
-    state = state_of(runs_in(options).records(run_id))
-    event = _event(wish, state, runs_in(options).seals(run_id), options.table)
-    return Foreseen(_looked(state, event, wish), state)
+    with opened(options) as (runs, options):
+        state = state_of(runs.records(run_id))
+        event = _event(wish, state, runs.seals(run_id), options.table)
+        return Foreseen(_looked(state, event, wish), state)
 
 
 def run_again_from(run_id: str, wish: Wish, options: Options | None = None) -> RunResult:
@@ -100,20 +100,19 @@ async def run_again_from_async(run_id: str, wish: Wish, options: Options | None 
     """As `run_again_from`."""
     from gonogo.hosts.local import run_again
 
-    options = options or Options()
-    runs = runs_in(options)
-    carried = carried_in(runs, run_id)
-    if carried is not None:
-        return await gone_on_by_workers(
-            carried, options, lambda: hand_over_wish(run_id, wish, carried, options)
-        )
-    journal = runs.reopen(run_id)
-    try:
-        event, around = _fitted(wish, journal, runs, options)
-    except BaseException:
-        journal.close()
-        raise
-    return await run_again(journal, around, signals=options.signals, wish=event)
+    with opened(options) as (runs, options):
+        carried = carried_in(runs, run_id)
+        if carried is not None:
+            return await gone_on_by_workers(
+                carried, options, lambda: hand_over_wish(run_id, wish, carried, options)
+            )
+        journal = runs.reopen(run_id)
+        try:
+            event, around = _fitted(wish, journal, runs, options)
+        except BaseException:
+            journal.close()
+            raise
+        return await run_again(journal, around, signals=options.signals, wish=event)
 
 
 def hand_over_wish(run_id: str, wish: Wish, carried: Carried, options: Options) -> None:
@@ -122,17 +121,17 @@ def hand_over_wish(run_id: str, wish: Wish, carried: Carried, options: Options) 
 
     Raises as `run_again_from`, and EngineError.
     """
-    runs = runs_in(options)
-    journal = runs.reopen(run_id)
-    try:
-        event = _fitted(wish, journal, runs, options)[0]
-        for request in journal.inbox.take(requests_in(journal.records)):
-            if isinstance(request, RerunAsked):
-                journal.inbox.done(request.request)
-        journal.inbox.put(event)
-    finally:
-        journal.close()
-    hand_on(run_id, carried.carrier, options, reopens=True)
+    with opened(options) as (runs, options):
+        journal = runs.reopen(run_id)
+        try:
+            event = _fitted(wish, journal, runs, options)[0]
+            for request in journal.inbox.take(requests_in(journal.records)):
+                if isinstance(request, RerunAsked):
+                    journal.inbox.done(request.request)
+            journal.inbox.put(event)
+        finally:
+            journal.close()
+        hand_on(run_id, carried.carrier, options, reopens=True)
 
 
 def wish_left_for(journal: RunJournal) -> RerunAsked | None:

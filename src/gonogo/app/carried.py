@@ -12,10 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from gonogo.app.engines import Carrier, carrier_of, follow, hand_on, has_started, start_of
-from gonogo.app.options import Options, runs_in
+from gonogo.app.options import Options, opened
 from gonogo.errors import RunLocked, UsageError
 from gonogo.journal.restoring import state_of
 
@@ -88,15 +87,17 @@ async def gone_on_by_workers(
     """
     from gonogo.hosts.local import result_of
 
-    run_id, runs = carried.run_id, runs_in(options)
-    options = replace(options, runs=runs)
-    if hand_over is not None or not is_over(runs, run_id):
-        known = known_of(runs, run_id)
-        await asyncio.to_thread(hand_over or partial(hand_on, run_id, carried.carrier, options, reopens=True))
-        state = await follow(run_id, options, known)
-        if state.finished is None or state.finished.parked:
-            return result_of(state)
-    return await _as_it_ended(run_id, runs, options)
+    run_id = carried.run_id
+    with opened(options) as (runs, options):
+        if hand_over is not None or not is_over(runs, run_id):
+            known = known_of(runs, run_id)
+            await asyncio.to_thread(
+                hand_over or partial(hand_on, run_id, carried.carrier, options, reopens=True)
+            )
+            state = await follow(run_id, options, known)
+            if state.finished is None or state.finished.parked:
+                return result_of(state)
+        return await _as_it_ended(run_id, runs, options)
 
 
 async def _as_it_ended(run_id: str, runs: Runs, options: Options) -> RunResult:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gonogo.app.options import CARRIED, Options, Start, runs_in
+from gonogo.app.options import CARRIED, Options, Start, opened, runs_in
 from gonogo.core.events import RunStarted
 from gonogo.engines.base import Limits
 from gonogo.errors import EngineError, Interrupted, JournalError, SetAside, UsageError
@@ -86,7 +86,8 @@ def submit_run(plan: Plan, start: Start, options: Options, carrier: Carrier) -> 
     event = first_record_of(plan, told, options, environment, redactor_for(environment, plan))
     engine = engine_for(carrier, options)
     try:
-        shared(options).submit(event)
+        with opened(options) as (_, options):
+            shared(options).submit(event)
         _handed(engine, event.run_id)
     finally:
         engine.close()
@@ -106,7 +107,8 @@ def hand_on(run_id: str, carrier: Carrier, options: Options, *, reopens: bool = 
     """Have a worker go on with a run, set aside or not. Raises EngineError, JournalError."""
     engine = engine_for(carrier, options)
     try:
-        shared(options).set_aside(run_id, None)
+        with opened(options) as (_, options):
+            shared(options).set_aside(run_id, None)
         engine.submit(run_id, reopens=reopens)
     finally:
         engine.close()
@@ -119,20 +121,21 @@ async def follow(run_id: str, options: Options, known: int = -1) -> State:
     """
     from gonogo.journal.restoring import Follower
 
-    runs, follower, looks = shared(options), None, count(1)
-    while True:
-        if next(looks) % ASIDE_LOOKS == 0:
-            refuse_aside(runs, run_id)
-        for record in runs.records_after(run_id, -1 if follower is None else follower.seq):
-            if follower is None:
-                follower = Follower(record)
-            else:
-                follower.follow([record])
-            for sink in options.sinks if record.seq > known else ():
-                sink(record)
-        if follower is not None and follower.seq > known and follower.state.finished is not None:
-            return follower.state
-        await asyncio.sleep(LOOK_S)
+    with opened(options) as (_, options):
+        runs, follower, looks = shared(options), None, count(1)
+        while True:
+            if next(looks) % ASIDE_LOOKS == 0:
+                refuse_aside(runs, run_id)
+            for record in runs.records_after(run_id, -1 if follower is None else follower.seq):
+                if follower is None:
+                    follower = Follower(record)
+                else:
+                    follower.follow([record])
+                for sink in options.sinks if record.seq > known else ():
+                    sink(record)
+            if follower is not None and follower.seq > known and follower.state.finished is not None:
+                return follower.state
+            await asyncio.sleep(LOOK_S)
 
 
 def refuse_aside(runs: Runs, run_id: str) -> None:
@@ -254,7 +257,8 @@ async def _serve(
     stopping.heed()
     await asyncio.to_thread(check_sessions, address_of(options))
     # What can't keep runs, or is a newer gonogo's, is refused before anything is made there.
-    await asyncio.to_thread(shared(options).pool.open, "")
+    with opened(options) as (_, looked):
+        await asyncio.to_thread(shared(looked).pool.open, "")
     carrier = await asyncio.to_thread(in_own_queue, carrier, options)
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from gonogo.app.options import CARRIED, Options, Summary, runs_in
+from gonogo.app.options import CARRIED, Options, Summary, opened, runs_in
 from gonogo.core.events import RerunAsked, RunStarted
 from gonogo.errors import JournalError, UsageError
 from gonogo.journal.postgres.address import Address
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 def open_run(run_id: str, options: Options | None = None) -> list[Record]:
     """The records of a run, running or not. Raises JournalError."""
-    return runs_in(options or Options()).read(run_id).records
+    with opened(options) as (runs, _):
+        return runs.read(run_id).records
 
 
 def view_run(
@@ -57,8 +58,8 @@ def _with_performer(view: RunView, waiting: Waiting) -> Waiting:
 
 def is_queued(run_id: str, options: Options | None = None) -> bool:
     """Whether nobody has begun with a run, so that it has no records. Raises JournalError."""
-    runs = runs_in(options or Options())
-    return is_shared(runs) and runs.submitted(run_id) is not None
+    with opened(options) as (runs, _):
+        return is_shared(runs) and runs.submitted(run_id) is not None
 
 
 def _looked_at(runs: Runs, run_id: str) -> tuple[RunView, tuple[str, ...]]:
@@ -131,7 +132,8 @@ def _read(runs: Runs, run_id: str) -> tuple[RunView, tuple[str, ...]]:
 
 def run_ids(options: Options | None = None) -> list[str]:
     """The ids of all runs, the newest last. Raises JournalError for the folder."""
-    return runs_in(options or Options()).ids()
+    with opened(options) as (runs, _):
+        return runs.ids()
 
 
 def list_runs(options: Options | None = None, ids: Iterable[str] | None = None) -> list[Summary]:
@@ -139,11 +141,11 @@ def list_runs(options: Options | None = None, ids: Iterable[str] | None = None) 
 
     Raises JournalError for the folder.
     """
-    runs = runs_in(options or Options())
-    ids = list(runs.ids() if ids is None else ids)
-    if isinstance(runs, Sums):
-        return [_as_listed(told) for told in runs.summaries(ids)]
-    return [_summary(runs, run_id) for run_id in ids]
+    with opened(options) as (runs, _):
+        ids = list(runs.ids() if ids is None else ids)
+        if isinstance(runs, Sums):
+            return [_as_listed(told) for told in runs.summaries(ids)]
+        return [_summary(runs, run_id) for run_id in ids]
 
 
 def find_runs(wanted: Wanted, limit: int, options: Options | None = None) -> list[Summary]:
@@ -152,12 +154,12 @@ def find_runs(wanted: Wanted, limit: int, options: Options | None = None) -> lis
 
     Raises JournalError for the folder.
     """
-    runs = runs_in(options or Options())
-    if isinstance(runs, Finds):
-        return [with_waits(runs, _as_listed(told)) for told in runs.find(wanted, limit)]
-    told = (_summary(runs, run_id) for run_id in reversed(runs.ids()) if wanted.may_fit(run_id))
-    fitting = (one for one in told if wanted.fits(one.standing, one.name, one.started_at * 1000))
-    return list(islice(fitting, limit))
+    with opened(options) as (runs, _):
+        if isinstance(runs, Finds):
+            return [with_waits(runs, _as_listed(told)) for told in runs.find(wanted, limit)]
+        told = (_summary(runs, run_id) for run_id in reversed(runs.ids()) if wanted.may_fit(run_id))
+        fitting = (one for one in told if wanted.fits(one.standing, one.name, one.started_at * 1000))
+        return list(islice(fitting, limit))
 
 
 def export_run(run_id: str, folder: Path, options: Options | None = None) -> list[Path]:
@@ -167,8 +169,8 @@ def export_run(run_id: str, folder: Path, options: Options | None = None) -> lis
     """
     from gonogo.journal.export import export, with_children
 
-    runs = runs_in(options or Options())
-    return [export(runs, each, folder) for each in with_children(runs, run_id)]
+    with opened(options) as (runs, _):
+        return [export(runs, each, folder) for each in with_children(runs, run_id)]
 
 
 def about_store(options: Options) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -183,15 +185,15 @@ def has_ended(run_id: str, options: Options | None = None) -> bool:
     """Whether the last thing that is known of a run is its end, be it that it was cancelled, and nobody has asked for
     steps to run again since.
     """
-    runs = runs_in(options or Options())
-    if _summary(runs, run_id).verdict not in ("GO", "NO-GO"):
-        return False
-    return not any(isinstance(request, RerunAsked) for request in runs.inbox(run_id).take())
+    with opened(options) as (runs, _):
+        if _summary(runs, run_id).verdict not in ("GO", "NO-GO"):
+            return False
+        return not any(isinstance(request, RerunAsked) for request in runs.inbox(run_id).take())
 
 
 def find_run(name: str, options: Options | None = None) -> str:
     """The id of a run by its id, the beginning of it, or `last`. Raises UsageError when there is none or several."""
-    ids = runs_in(options or Options()).ids()
+    ids = run_ids(options)
     if name in ids:
         return name
     own = [run_id for run_id in ids if "." not in run_id]

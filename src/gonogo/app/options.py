@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gonogo.core.decisions import Wait
 from gonogo.core.secrecy import BLOBS
@@ -60,6 +62,20 @@ def runs_in(options: Options) -> Runs:
 
         return JsonlRuns(place, durability=options.durability)
     return place
+
+
+@contextmanager
+def opened(options: Options | None) -> Iterator[tuple[Runs, Options]]:
+    """The place that keeps the runs, and options for what is done there meanwhile: whoever opens it here closes it.
+    A folder needs no closing, and what lies beside its runs is found by its path. Raises as `runs_in`.
+    """
+    options = options or Options()
+    runs = runs_in(options)
+    if runs is options.runs or not isinstance(runs, AbstractContextManager):
+        yield runs, options
+    else:
+        with runs:
+            yield runs, replace(options, runs=runs)
 
 
 def store_secrets(options: Options) -> tuple[str, ...]:

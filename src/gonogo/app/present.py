@@ -10,7 +10,7 @@ import threading
 import time
 
 from gonogo.app.engines import Carrier, address_of, carrier_of, start_of
-from gonogo.app.options import Options, runs_in
+from gonogo.app.options import Options, opened
 from gonogo.engines.base import WIRE, Limits
 from gonogo.errors import GonogoError, JournalError
 from gonogo.hosts.base import LogLine
@@ -96,7 +96,8 @@ class Attended:
     async def watch(self) -> None:
         """Tell when nobody does, what would help, and when somebody does after all."""
         try:
-            carrier = carrier_of(start_of(runs_in(self._options), self._run_id))
+            with opened(self._options) as (runs, _):
+                carrier = carrier_of(start_of(runs, self._run_id))
             workers = _workers(self._options)
         except GonogoError:
             return

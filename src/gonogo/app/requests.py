@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from gonogo.app.carried import Carried, carried_in, outermost_of
 from gonogo.app.engines import hand_on, has_started
 from gonogo.app.given import fitting
-from gonogo.app.options import Options, runs_in
+from gonogo.app.options import Options, opened, runs_in
 from gonogo.app.places import Place, doubts_of, end_of, listed, named, places_of, words_of
 from gonogo.app.running import blocking, go_on_async
 from gonogo.app.taken import Refusals, heard_within
@@ -102,15 +102,13 @@ async def give_async(
 
     Raises as `answer_run`; with several places, those are answered that could be.
     """
-    options = options or Options()
-    runs = runs_in(options)
-    options = replace(options, runs=runs)
-    places = places_of(runs, run_id, step, scope, every=every)
-    _refuse_long(answer.text)
-    for place in places:
-        _refuse_other_words(place, answer)
-    answer = replace(answer, output=fitting(answer.output, places, runs, options))
-    return await _answered(run_id, places, answer, options)
+    with opened(options) as (runs, options):
+        places = places_of(runs, run_id, step, scope, every=every)
+        _refuse_long(answer.text)
+        for place in places:
+            _refuse_other_words(place, answer)
+        answer = replace(answer, output=fitting(answer.output, places, runs, options))
+        return await _answered(run_id, places, answer, options)
 
 
 def cancel_run(run_id: str, *, by: str = "", options: Options | None = None) -> RunResult | None:
@@ -134,24 +132,22 @@ async def stop_async(
     """As `cancel_run`; with `give_up` all calls in doubt are given up, too: they end as failed, with nobody knowing
     whether they were done.
     """
-    options = options or Options()
-    runs = runs_in(options)
-    options = replace(options, runs=runs)
-    state = state_of(runs.records(run_id)) if has_started(runs, run_id) else None
-    if state is not None and end_of(state) is not None:
-        return Asked(run_id, result_of(state), is_taken=True)
-    if state is not None:
-        _refuse_to_lose(runs, state)
-    inbox = runs.inbox(run_id)
-    lies = any(isinstance(one, CancelAsked) for one in inbox.take())
-    doubts = doubts_of(runs, run_id) if give_up and state is not None else []
-    wants_cancel = not lies and not (doubts and state is not None and state.stopping is not None)
-    cancel: list[tuple[str, Request]] = [(run_id, CancelAsked(by=by))] if wants_cancel else []
-    answers = _requests(doubts, Answer(GIVEN_UP, by))
-    refused: Refusals = {}
-    asked = await _ask(runs, run_id, [*cancel, *answers], {run_id}, options, refused)
-    _raise_refused(refused, len(doubts))
-    return replace(asked, lay_there=lies, places=tuple(place.label for place in doubts))
+    with opened(options) as (runs, options):
+        state = state_of(runs.records(run_id)) if has_started(runs, run_id) else None
+        if state is not None and end_of(state) is not None:
+            return Asked(run_id, result_of(state), is_taken=True)
+        if state is not None:
+            _refuse_to_lose(runs, state)
+        inbox = runs.inbox(run_id)
+        lies = any(isinstance(one, CancelAsked) for one in inbox.take())
+        doubts = doubts_of(runs, run_id) if give_up and state is not None else []
+        wants_cancel = not lies and not (doubts and state is not None and state.stopping is not None)
+        cancel: list[tuple[str, Request]] = [(run_id, CancelAsked(by=by))] if wants_cancel else []
+        answers = _requests(doubts, Answer(GIVEN_UP, by))
+        refused: Refusals = {}
+        asked = await _ask(runs, run_id, [*cancel, *answers], {run_id}, options, refused)
+        _raise_refused(refused, len(doubts))
+        return replace(asked, lay_there=lies, places=tuple(place.label for place in doubts))
 
 
 def _refuse_to_lose(runs: Runs, state: State) -> None:
@@ -172,13 +168,13 @@ def _refuse_to_lose(runs: Runs, state: State) -> None:
 
 def doubts_of_cancelled(run_id: str, options: Options | None = None) -> list[Place]:
     """The calls in doubt that are all that a cancelled run waits for; empty for any other run. Raises JournalError."""
-    runs = runs_in(options or Options())
-    if not has_started(runs, run_id):
-        return []
-    state = state_of(runs.records(run_id))
-    parked = state.finished is not None and state.finished.parked
-    stopped = state.stopping in ("cancelled", "cancelled_hard")
-    return doubts_of(runs, run_id) if parked and stopped else []
+    with opened(options) as (runs, options):
+        if not has_started(runs, run_id):
+            return []
+        state = state_of(runs.records(run_id))
+        parked = state.finished is not None and state.finished.parked
+        stopped = state.stopping in ("cancelled", "cancelled_hard")
+        return doubts_of(runs, run_id) if parked and stopped else []
 
 
 async def _answered(run_id: str, places: list[Place], answer: Answer, options: Options) -> Asked:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gonogo.app.collecting import seldom_collected
-from gonogo.app.options import Options, Start, runs_in
+from gonogo.app.options import Options, Start, opened
 from gonogo.app.wiring import (
     first_record_of,
     plan_in,
@@ -45,15 +45,14 @@ async def start_run_async(
     """As `start_run`. Cancelling it cancels the run, then goes on."""
     from gonogo.hosts.local import run_new
 
-    options = options or Options()
     start = start or Start()
     plan = plan if isinstance(plan, Plan) else plan.plan
-    runs = runs_in(options)
-    environment = {**os.environ, **options.env}
-    redactor = redactor_for(environment, plan)
-    event = first_record_of(plan, start, options, environment, redactor)
-    around = surroundings(runs, options, environment, dict(options.env), redactor, plan)
-    return await run_new(event, runs.create(event.run_id), around, signals=options.signals)
+    with opened(options) as (runs, options):
+        environment = {**os.environ, **options.env}
+        redactor = redactor_for(environment, plan)
+        event = first_record_of(plan, start, options, environment, redactor)
+        around = surroundings(runs, options, environment, dict(options.env), redactor, plan)
+        return await run_new(event, runs.create(event.run_id), around, signals=options.signals)
 
 
 def resume_run(run_id: str, options: Options | None = None) -> RunResult:
@@ -73,13 +72,13 @@ async def resume_run_async(run_id: str, options: Options | None = None) -> RunRe
     """As `resume_run`."""
     from gonogo.app.carried import carried_in, gone_on_by_workers
 
-    options = options or Options()
-    carried = carried_in(runs_in(options), run_id)
-    if carried is not None:
-        return await gone_on_by_workers(carried, options)
-    result = await go_on_async(run_id, options, lambda: True, reopens=True)
-    assert result is not None
-    return result
+    with opened(options) as (runs, options):
+        carried = carried_in(runs, run_id)
+        if carried is not None:
+            return await gone_on_by_workers(carried, options)
+        result = await go_on_async(run_id, options, lambda: True, reopens=True)
+        assert result is not None
+        return result
 
 
 async def go_on_async(
@@ -91,17 +90,17 @@ async def go_on_async(
     """
     from gonogo.hosts.local import run_again
 
-    runs = runs_in(options)
-    journal = runs.reopen(run_id)
-    try:
-        if not due():
+    with opened(options) as (runs, options):
+        journal = runs.reopen(run_id)
+        try:
+            if not due():
+                journal.close()
+                return None
+            around = surroundings_of(started_by(journal), runs, options, plan_in(journal.records))
+        except BaseException:
             journal.close()
-            return None
-        around = surroundings_of(started_by(journal), runs, options, plan_in(journal.records))
-    except BaseException:
-        journal.close()
-        raise
-    return await run_again(journal, around, signals=options.signals, reopens=reopens)
+            raise
+        return await run_again(journal, around, signals=options.signals, reopens=reopens)
 
 
 def blocking(main: Callable[[], Coroutine[Any, Any, T]]) -> T:

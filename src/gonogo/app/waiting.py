@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gonogo.app.carried import carried_in, refuse_own
 from gonogo.app.engines import hand_on
 from gonogo.app.looking import list_runs, with_waits
-from gonogo.app.options import Options, Summary, runs_in
+from gonogo.app.options import Options, Summary, opened
 from gonogo.app.places import Place, all_places
 from gonogo.app.running import blocking, resume_run_async
 from gonogo.core.approvals import in_short
@@ -26,10 +26,9 @@ from gonogo.hosts.base import RunResult
 
 def waiting_runs(options: Options | None = None) -> list[Summary]:
     """The runs on HOLD, the newest last, those that other runs started among them. Raises JournalError."""
-    options = options or Options()
-    runs = runs_in(options)
-    found = [one for one in list_runs(replace(options, runs=runs)) if one.verdict == "HOLD"]
-    return [with_waits(runs, one) for one in found]
+    with opened(options) as (runs, options):
+        found = [one for one in list_runs(options) if one.verdict == "HOLD"]
+        return [with_waits(runs, one) for one in found]
 
 
 def with_questions_beneath(
@@ -42,7 +41,8 @@ def with_questions_beneath(
     if all(other.parent != one.run_id for other in waiting.values()):
         return one
     try:
-        places = all_places(runs_in(options or Options()), one.run_id)
+        with opened(options) as (runs, _):
+            places = all_places(runs, one.run_id)
     except JournalError:
         return one
     waits = tuple(_seen_from(one, place, waiting.get(place.run_id, one)) for place in places)
@@ -89,13 +89,13 @@ def wake_run(run_id: str, options: Options | None = None) -> RunResult | None:
 
 async def wake_run_async(run_id: str, options: Options | None = None) -> RunResult | None:
     """As `wake_run`."""
-    options = options or Options()
-    carried = carried_in(runs_in(options), run_id)
-    if carried is None:
-        return await resume_run_async(run_id, options)
-    refuse_own(carried, options.env)
-    await asyncio.to_thread(hand_on, carried.run_id, carried.carrier, options)
-    return None
+    with opened(options) as (runs, options):
+        carried = carried_in(runs, run_id)
+        if carried is None:
+            return await resume_run_async(run_id, options)
+        refuse_own(carried, options.env)
+        await asyncio.to_thread(hand_on, carried.run_id, carried.carrier, options)
+        return None
 
 
 async def resume_due_async(options: Options | None = None) -> list[RunResult]:
@@ -108,18 +108,17 @@ async def resume_due_async(options: Options | None = None) -> list[RunResult]:
         JournalError: the place that keeps the runs can't be read.
         JournalError, SandboxError, Bug: the first of the runs that couldn't go on.
     """
-    options = options or Options()
-    options = replace(options, runs=runs_in(options))
     results: list[RunResult] = []
     problems: list[GonogoError] = []
-    for run_id in due_runs(waiting_runs(options)):
-        try:
-            result = await wake_run_async(run_id, options)
-            results += [result] if result is not None else []
-        except RunLocked:
-            continue  # it is in good hands
-        except GonogoError as problem:
-            problems.append(problem)
+    with opened(options) as (_, options):
+        for run_id in due_runs(waiting_runs(options)):
+            try:
+                result = await wake_run_async(run_id, options)
+                results += [result] if result is not None else []
+            except RunLocked:
+                continue  # it is in good hands
+            except GonogoError as problem:
+                problems.append(problem)
     if problems:
         raise problems[0]
     return results

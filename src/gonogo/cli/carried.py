@@ -49,22 +49,23 @@ def carried_on(
     from gonogo.app.again import hand_over_wish
     from gonogo.app.carried import carried_in, known_of, refuse_own
     from gonogo.app.engines import hand_on
-    from gonogo.app.options import runs_in
+    from gonogo.app.options import opened
     from gonogo.cli.running import over_already
 
-    place = Options(runs=runs_dir)
-    runs = runs_in(place)
-    carried = carried_in(runs, run_id)
-    if carried is None:
-        return None
-    refuse_own(carried, env, message)
-    outermost = carried.run_id
-    known = known_of(runs, outermost)
-    if wish is not None:
-        hand_over_wish(run_id, wish, carried, place)
-    elif outermost != run_id and (over := over_already(session, runs_dir, outermost, unless_cancelled=True)):
-        return int(over.exit_code)
-    else:
-        hand_on(outermost, carried.carrier, place, reopens=True)
-    session.output.say(f"run {outermost} is with {carried.carrier.name}")
+    with opened(Options(runs=runs_dir)) as (runs, place):
+        carried = carried_in(runs, run_id)
+        if carried is None:
+            return None
+        refuse_own(carried, env, message)
+        outermost = carried.run_id
+        known = known_of(runs, outermost)
+        if wish is not None:
+            hand_over_wish(run_id, wish, carried, place)
+        elif outermost != run_id and (
+            over := over_already(session, runs_dir, outermost, unless_cancelled=True)
+        ):
+            return int(over.exit_code)
+        else:
+            hand_on(outermost, carried.carrier, place, reopens=True)
+        session.output.say(f"run {outermost} is with {carried.carrier.name}")
     return followed(session, runs_dir, outermost, known=known)

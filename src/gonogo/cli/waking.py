@@ -23,7 +23,7 @@ def _wake(session: Session, runs_dir: Place, run_id: str, env: Mapping[str, str]
     """A run that somebody else has is in good hands."""
     from gonogo.app import Options, list_runs, wake_run
     from gonogo.app.looking import with_waits
-    from gonogo.app.options import runs_in
+    from gonogo.app.options import opened
     from gonogo.cli.listing import rows
     from gonogo.cli.running import hosted
     from gonogo.errors import GonogoError, RunLocked
@@ -37,8 +37,8 @@ def _wake(session: Session, runs_dir: Place, run_id: str, env: Mapping[str, str]
         session.output.complain(f"{run_id} can't go on: {problem.message}")
         return problem.exit_code
     style = session.output.style()
-    place = Options(runs=runs_dir)
-    for one in list_runs(place, [run_id]):
-        told = with_waits(runs_in(place), one)
-        session.output.result("\n".join(rows(told, style, questions=True)) + "\n")
+    with opened(Options(runs=runs_dir)) as (runs, place):
+        for one in list_runs(place, [run_id]):
+            told = with_waits(runs, one)
+            session.output.result("\n".join(rows(told, style, questions=True)) + "\n")
     return 0
