@@ -15,11 +15,14 @@ READS, KEYED, MUTATES = "reads", "keyed", "mutates"
 
 @dataclass
 class Workflow:
-    """A workflow file, and of each step that acts outside how (`effects`) and where it is counted (`counted`)."""
+    """A workflow file, and of each step that acts outside how (`effects`) and where it is counted (`counted`). The
+    `counters` count in the run's memory.
+    """
 
     steps: list[str] = field(default_factory=list)
     effects: dict[str, str] = field(default_factory=dict)
     counted: dict[str, str] = field(default_factory=dict)
+    counters: list[str] = field(default_factory=list)
     slots: int = 1
     has_child: bool = False
 
@@ -125,6 +128,7 @@ def _script(made: Workflow, name: str, needs: str, values: list[str]) -> None:
 
 def _remember(made: Workflow, name: str, needs: str, values: list[str]) -> None:
     made.steps.append(f"{name}: {{type: memory, {needs}operation: increment, key: n}}")
+    made.counters.append(name)
 
 
 def _condition(made: Workflow, name: str, needs: str, values: list[str]) -> None:
