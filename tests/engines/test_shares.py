@@ -52,6 +52,14 @@ steps:
   before: {{type: command, exec: "sleep 1"}}
   kid: {{type: workflow, workflow: kid, depends_on: [before]}}"""
 """Its parent's items are first."""
+EARLY_KID = f"""{HEAD}imports: [kid.yaml]
+max_parallelism: 2
+steps:
+  before: {{type: command, exec: "sleep 1"}}
+  kid: {{type: workflow, workflow: kid}}
+  far: {{type: command, depends_on: [before], runs_on: far, exec: "echo + >> at; echo - >> at"}}
+"""
+"""Its child's are; its own call waits for them."""
 ONE = f"steps:\n  one: {{type: command, {MARKED}}}\n"
 
 
@@ -62,6 +70,12 @@ def most_at_once(here: World) -> int:
         now += 1 if line == "+" else -1
         most = max(most, now)
     return most
+
+
+def steps_under_way(here: World, run_id: str) -> set[str]:
+    """Those whose calls were started, and didn't end."""
+    state = here.state(run_id)
+    return {node.step for node in state.calls.values()} if state is not None else set()
 
 
 def verdict(here: World, run_id: str) -> str:
@@ -95,20 +109,26 @@ def test_a_child_run_goes_on_where_its_worker_has_one_place(here: World) -> None
     assert most_at_once(here) == 1
 
 
-def test_slots_of_calls_that_outlive_their_runs_host_are_held_for_the_next_one(here: World) -> None:
+@pytest.mark.parametrize(
+    ("parent", "calls"), [(LATE_KID + HELD, 12), (EARLY_KID, 7)], ids=["parents", "childs"]
+)
+def test_slots_of_calls_that_outlive_their_runs_host_are_held_for_the_next_one(
+    here: World, parent: str, calls: int
+) -> None:
     """The worker that has the family is killed while another one performs two of its calls: no third is begun."""
     first = here.worker()
-    run_id = family(here, f"{HEAD}id: kid\nsteps:{HELD}", LATE_KID + HELD)
+    run_id = family(here, f"{HEAD}id: kid\nsteps:{HELD}", parent)
     here.wait(lambda: here.host(run_id) == first.pid, "the run's host")
     here.worker("--label", "far")
     here.wait(lambda: here.lines("far") == ["+", "+"], "two calls elsewhere")
+    here.wait(lambda: "far" in steps_under_way(here, run_id), "its own, which have slots or wait for them")
     first.kill()
     here.wait(lambda: here.host(run_id) != first.pid, "the run's next host")
     assert verdict(here, here.submit("steps:\n  a: {type: command, runs_on: far, exec: 'true'}\n")) == "GO"
-    assert here.lines("far") == ["+", "+"]
+    assert here.lines("at") == ["+", "+"]
     (here.folder / "go").touch()
     assert verdict(here, run_id) == "GO"
-    assert len(here.lines("at")) == 2 * 2 * 6
+    assert len(here.lines("at")) == 2 * calls
     assert most_at_once(here) == 2
 
 

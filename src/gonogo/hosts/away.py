@@ -38,7 +38,8 @@ STOP_S = 5.0
 LOOK_S = 1.0
 """How often the pool is looked at when nobody rings."""
 
-_LAST = (CallDone, CallFailed, CallParked, CallLost)
+LAST = (CallDone, CallFailed, CallParked, CallLost)
+"""What ends a call."""
 
 
 class Away:
@@ -328,7 +329,7 @@ class Away:
     def _take(self, event: AnyEvent, number: int) -> None:
         event = replace(event, at=self._clock.now())
         self._posted[id(event)] = event, number
-        if isinstance(event, _LAST):
+        if isinstance(event, LAST):
             self._land(event.call, event)
             return
         if isinstance(event, GateWaits) and self._has_nothing_out(event.call):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from gonogo.hosts.outbound import Outbound
+from gonogo.hosts.slots import Kept
 
 if TYPE_CHECKING:
     from gonogo.core.faults import Fault
@@ -79,7 +80,7 @@ class Surroundings(Struct, frozen=True):
     answer or a timer. `slots` bounds calls over a run and its children together (case CON-2), `places` those of
     this process, whatever runs they are of; None: nothing does.
     `outbound` is what their gates share, `above` where a run beneath another asks before it spends.
-    `spread` is how calls get to other workers, where there are any.
+    `spread` is how calls get to other workers, where there are any; `kept` whose slots are kept, after a take-over.
     """
 
     table: Table
@@ -99,6 +100,7 @@ class Surroundings(Struct, frozen=True):
     outbound: Outbound = field(default_factory=Outbound)
     above: Above | None = None
     spread: Spread | None = None
+    kept: Kept = field(default_factory=Kept)
 
 
 class RunResult(Struct, frozen=True):

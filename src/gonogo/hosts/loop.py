@@ -134,7 +134,7 @@ class RunLoop:
             if isinstance(command, SetTimer):
                 self._set_timer(command)
 
-    def take_over(self, commands: Iterable[StartCall]) -> list[int]:
+    def take_over(self, commands: Sequence[StartCall]) -> list[int]:
         """After a resume: calls that other workers may perform are offered again. Returns those nobody knows of; what
         keeps the run from going on is raised by `run`.
         """
@@ -146,7 +146,12 @@ class RunLoop:
             self.fail(error)
             return []
 
-    def _offered_again(self, away: Away, commands: Iterable[StartCall]) -> list[int]:
+    def _offered_again(self, away: Away, commands: Sequence[StartCall]) -> list[int]:
+        kept = self.around.kept
+        if kept.is_top(self.state.run_id) and commands:
+            from gonogo.hosts.outlived import keep_slots  # a run that is new does without
+
+            keep_slots(self.state, self.around)
         known = away.known()
         away.has_heard(self.journal.records)
         lost: list[int] = []
@@ -156,6 +161,7 @@ class RunLoop:
                 away.take_up(command, offered=offered)
             else:
                 lost.append(command.call)
+        kept.give_back(self.state.run_id)
         return lost
 
     async def run(self) -> None:
@@ -200,6 +206,8 @@ class RunLoop:
         if self._away is not None:
             self._away.close()
             self._stay()
+        if self.around.kept.is_top(self.state.run_id):
+            self.around.kept.close()
         await self._calls.close()
 
     # --- one turn
