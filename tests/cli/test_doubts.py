@@ -209,26 +209,29 @@ def test_a_resume_does_not_make_a_call_again_that_was_given_up(gonogo: Gonogo, t
     assert under_way(tmp_path) == ITEMS
 
 
-@pytest.mark.parametrize("more", [(), ("--give-up",)])
-def test_a_cancel_does_not_lose_a_doubt_in_a_run_beneath(
-    gonogo: Gonogo, tmp_path: Path, more: tuple[str, ...]
-) -> None:
+def test_a_cancel_does_not_lose_a_doubt_in_a_run_beneath(gonogo: Gonogo, tmp_path: Path) -> None:
     """The run around it would end without a word about it, and a resume would make the call once more."""
     write(tmp_path, ONE, name="child.yaml")
-    doubtful(tmp_path, gonogo, CHILD + "\nask: {type: human-input, prompt: '?'}")
-    refused = gonogo("cancel", "last", *more)
-    assert (refused.code, "would be lost with run" in refused.err) == (2, True)
-    assert "inner.patch" in refused.err
-    assert gonogo("answer", "last", "inner.patch", "unknown").code == 3
-    assert gonogo("cancel", "last", *more).code == 0
+    again = cancelled(tmp_path, gonogo, CHILD + "\nask: {type: human-input, prompt: '?'}")
+    assert (again.code, "keep it: inner.patch" in again.err) == (3, True), again
+    assert gonogo("answer", "last", "inner.patch", "unknown").code == 1
+
+
+def test_a_doubt_in_a_run_beneath_can_be_given_up(gonogo: Gonogo, tmp_path: Path) -> None:
+    """With the cancel, as one of the run's own."""
+    write(tmp_path, ONE, name="child.yaml")
+    doubtful(tmp_path, gonogo, CHILD)
+    ended = gonogo("cancel", "last", "--give-up")
+    assert (ended.code, "gave up 1 call in doubt: inner.patch" in ended.err) == (0, True)
+    assert gonogo("show", "last", "--format", "json").json["verdict"] == "NO-GO"
 
 
 def test_what_is_asked_of_a_run_beneath_one_that_is_over_is_refused(gonogo: Gonogo, tmp_path: Path) -> None:
     """Nobody would ever take it up, and to say that it is kept would be a lie."""
     write(tmp_path, "ask: {type: human-input, prompt: '?'}", name="child.yaml")
-    write(tmp_path, CHILD)
-    assert gonogo("run").code == 3
-    gonogo("cancel", "last")
+    waits = "until grep -q call_parked .gonogo/runs/*/journal.jsonl; do sleep 0.05; done; exit 1"
+    write(tmp_path, f"{CHILD}\nfails: {{type: command, exec: '{waits}'}}", top="fail_fast: true\n")
+    assert gonogo("run").code == 1
     (child,) = [path.name for path in (tmp_path / ".gonogo" / "runs").iterdir() if "." in path.name]
     for ask in (("answer", child, "ask", "yes"), ("cancel", child)):
         refused = gonogo(*ask)

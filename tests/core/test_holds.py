@@ -8,6 +8,7 @@ import pytest
 from tests.core.script import LOGICAL, TRANSIENT, Never, Parks, Script, Unclear, block, error, plan, step
 
 from gonogo.core import decisions as d
+from gonogo.core.changes import request
 from gonogo.core.events import UNSET, AnswerGiven, CallLost, CallParked, CancelAsked, Resumed
 from gonogo.core.plan import Hold
 
@@ -338,3 +339,47 @@ def test_law_3_a_list_that_is_made_again_waits_for_the_doubt_of_a_run_beneath() 
     assert "each@list#2[0]" not in script.started
     script.tell(Resumed(reopens=False))
     assert (script.verdict, script.started[-1]) == ("GO", "each@list#2[0]")
+
+
+def test_law_3_a_run_beneath_is_looked_into_though_a_cancel_came_before_the_crash() -> None:
+    """What was under way there when the host died may be in doubt."""
+    given = [Never(), Parks(child="c", in_doubt=True)]
+    script = Script(plan(step("flow", type="workflow")), calls={"flow": lambda _: given.pop(0)})
+    script.tell(CancelAsked(by="me"), Resumed(reopens=False), CallLost(call=1))
+    assert (script.verdict, script.node("flow").status, script.started) == ("HOLD", "holding", ["flow"] * 2)
+
+
+@pytest.mark.parametrize("asked", ["cancel", "resume"])
+def test_law_3_a_wait_for_a_slot_before_the_run_beneath_is_looked_into_loses_no_doubt(asked: str) -> None:
+    """It holds no place in a queue that a stop empties."""
+    given = [Parks(child="c", in_doubt=True)] * 3
+    script = Script(
+        plan(step("flow", type="workflow"), step("long"), max_parallelism=1),
+        calls={"flow": lambda _: given.pop(0), "long": Never()},
+    )
+    script.tell(Resumed(reopens=False))
+    assert script.node("flow").status == "cleared"
+    if asked == "cancel":
+        script.tell(CancelAsked(by="me"))
+        assert script.node("flow").in_doubt
+    else:
+        request(script.state, script.node("flow"))
+        assert (script.node("flow").status, script.node("flow").requested) == ("cleared", True)
+
+
+def test_law_3_a_run_beneath_that_doesnt_count_any_more_is_asked_for_its_doubt_all_the_same() -> None:
+    """As a call in doubt of the step's own."""
+    script = Script(plan(step("flow", type="workflow")), calls={"flow": Never()})
+    request(script.state, script.node("flow"))
+    script.tell(CallParked(call=1, details={"child": "c", "in_doubt": True}))
+    assert (script.verdict, script.started) == ("HOLD", ["flow"])
+    assert script.node("flow").requested
+
+
+def test_semantics_7_what_was_asked_for_while_a_run_beneath_was_lost_comes_after_it() -> None:
+    """The run beneath is gone on with first."""
+    given = [Never(), "old", "new"]
+    script = Script(plan(step("flow", type="workflow")), calls={"flow": lambda _: given.pop(0)})
+    request(script.state, script.node("flow"))
+    script.tell(Resumed(), CallLost(call=1))
+    assert (script.verdict, script.node("flow").output, script.node("flow").execution) == ("GO", "new", 2)

@@ -40,7 +40,7 @@ BUGS = (
     Planted("retries_forgotten_in_the_fold", "apply.py", "    node.retries = decision.retry\n", "", (3,)),
     Planted("unknown_effect_repeated", "machine.py", 'and event.effect == "unknown"', 'and event.effect == "never"', (123,)),
     Planted("lost_call_repeated_blindly", "resuming.py", '    return may_repeat(node.site.part.step) or', '    return True or', (7,)),
-    Planted("lost_call_starts_a_new_execution", "resuming.py", "scheduling.call(turn, node.site, node.scope, node, again=True)", "scheduling.call(turn, node.site, node.scope, node)", (5,)),
+    Planted("lost_call_starts_a_new_execution", "resuming.py", "    elif safe:\n        scheduling.call(turn, node.site, node.scope, node, again=True)", "    elif safe:\n        scheduling.call(turn, node.site, node.scope, node)", (5,)),
     Planted("gate_ignores_failures", "dependencies.py", 'if node.outcome in ("passed", "tolerated"):', 'if node.outcome in ("passed", "tolerated", "failed"):', (3, 6)),
     Planted("gate_opens_on_any_entry", "dependencies.py", "            if found is None:\n                break\n", "            if found is None:\n                return None\n", (25,)),
     Planted("skip_cascade_lost", "dependencies.py", 'if node.reason == "forEach_empty":', 'if node.reason in ("forEach_empty", "dependency_failed"):', (25,)),

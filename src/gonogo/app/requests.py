@@ -14,13 +14,13 @@ from gonogo.app.carried import Carried, carried_in, outermost_of
 from gonogo.app.engines import hand_on, has_started
 from gonogo.app.given import fitting
 from gonogo.app.options import Options, opened, runs_in
-from gonogo.app.places import Place, doubts_of, end_of, listed, named, places_of, words_of
+from gonogo.app.places import Place, doubts_of, end_of, named, places_of, words_of
 from gonogo.app.running import blocking, go_on_async
 from gonogo.app.taken import Refusals, heard_within
 from gonogo.core import approvals, lifecycle
 from gonogo.core.events import AnswerGiven, CancelAsked
 from gonogo.core.holds import GIVEN_UP
-from gonogo.core.state import Node, State
+from gonogo.core.state import Node
 from gonogo.errors import EngineError, GonogoError, JournalError, RunLocked, UsageError
 from gonogo.hosts.base import RunResult
 from gonogo.hosts.local import result_of
@@ -136,8 +136,6 @@ async def stop_async(
         state = state_of(runs.records(run_id)) if has_started(runs, run_id) else None
         if state is not None and end_of(state) is not None:
             return Asked(run_id, result_of(state), is_taken=True)
-        if state is not None:
-            _refuse_to_lose(runs, state)
         inbox = runs.inbox(run_id)
         lies = any(isinstance(one, CancelAsked) for one in inbox.take())
         doubts = doubts_of(runs, run_id) if give_up and state is not None else []
@@ -148,22 +146,6 @@ async def stop_async(
         asked = await _ask(runs, run_id, [*cancel, *answers], {run_id}, options, refused)
         _raise_refused(refused, len(doubts))
         return replace(asked, lay_there=lies, places=tuple(place.label for place in doubts))
-
-
-def _refuse_to_lose(runs: Runs, state: State) -> None:
-    """A run that only waits is gone on with for its cancel, which stops its call of a run beneath before that begins:
-    a call in doubt there would be given up without a word, and to resume the run would make it once more. Raises
-    UsageError.
-    """
-    if state.finished is None or not state.finished.parked:
-        return
-    beneath = [place for place in doubts_of(runs, state.run_id) if place.run_id != state.run_id]
-    if beneath:
-        raise UsageError(
-            f"calls in doubt of runs beneath would be lost with run {state.run_id}: {listed(beneath)}",
-            advice=f"say what became of each first, unknown if nobody knows: "
-            f"gonogo answer {state.run_id} '{beneath[0].label}' 'done|again|failed|unknown'; then cancel it",
-        )
 
 
 def doubts_of_cancelled(run_id: str, options: Options | None = None) -> list[Place]:

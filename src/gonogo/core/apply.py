@@ -175,7 +175,7 @@ def _started(state: State, decision: d.Started) -> Node:
     node.call = decision.call
     node.asked = 0
     node.result = None
-    node.requested = False
+    node.requested = node.requested and decision.again and node.has_run_beneath
     node.retrying = False
     node.again = False
     node.trigger = None

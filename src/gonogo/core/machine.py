@@ -35,7 +35,7 @@ from gonogo.core.dependencies import all_settled, is_superseded
 from gonogo.core.graph import Graph
 from gonogo.core.planning import plan_run
 from gonogo.core.retries import may_repeat
-from gonogo.core.state import Node, State
+from gonogo.core.state import DOUBTED, Node, State
 from gonogo.core.turn import Turn, intent
 from gonogo.expressions.results import Failure, Result
 
@@ -256,7 +256,7 @@ def _parked(turn: Turn, event: e.CallParked) -> None:
     node = turn.state.returned
     if node is None or node.status not in life.CALLED:
         return
-    if node.requested:
+    if node.requested and not event.details.get(DOUBTED):
         turn.supersede(node)  # nobody need answer for a run that doesn't count
     else:
         holds.hold(turn, node, event)

@@ -137,9 +137,13 @@ def may_be_lost(node: Node) -> bool:
 def lost(turn: Turn, node: Node) -> None:
     """A call nobody knows the end of is repeated when that is safe, else a person must say (semantics.md 6).
 
-    It is safe where every attempt that its gate made is known to have done nothing.
+    It is safe where every attempt that its gate made is known to have done nothing. What was under way in a run beneath
+    is found out there, also in a run that stops: the call stops that one, too.
     """
     safe = may_be_lost(node)
+    if node.has_run_beneath:
+        scheduling.call(turn, node.site, node.scope, node, again=True)
+        return
     if safe and node.requested:
         turn.supersede(node)  # it is to run again anyhow, and what this call gave wouldn't count
     elif safe and stopping.ends_now(turn, node) and turn.state.stopping != "fail_fast":

@@ -67,6 +67,10 @@ DOUBTED = "in_doubt"
 """Among the details of a hold: a run beneath waits for somebody to say what became of a call of its."""
 
 
+CONTAINER = "workflow"
+"""A step of this type only waits for a run of its own."""
+
+
 class Node:
     """One step in one scope: where it is in its life, and what its latest run came to.
 
@@ -113,6 +117,11 @@ class Node:
         self.fan: Fan | None = None
         self.items: list[Any] | None = None
         self.lists: dict[int, list[Any]] | None = None
+
+    @property
+    def has_run_beneath(self) -> bool:
+        """A run of its own may have begun, in which a call may be in doubt; its host alone can look (law 3)."""
+        return self.execution > 0 and self.site.part.step.type == CONTAINER
 
     @property
     def in_doubt(self) -> bool:

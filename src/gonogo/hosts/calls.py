@@ -15,10 +15,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
-from gonogo.core.events import AnyEvent, CallDone, CallFailed, CancelAsked
+from gonogo.core.events import AnyEvent, CallDone, CallFailed, CallParked, CancelAsked
 from gonogo.core.faults import Effect, Fault, cancellation
 from gonogo.core.plan import Step
-from gonogo.core.state import State
+from gonogo.core.state import CONTAINER, State
 from gonogo.errors import GonogoError
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.evaluation import Answer
@@ -34,8 +34,6 @@ STOP_S = 4.0
 """A command's own ladder (TERM, two seconds, KILL) must fit in."""
 BACKUP_GRACE_S = 5.0
 """How much later than a provider's own time limit the host steps in."""
-CONTAINER = "workflow"
-"""A step of this type only waits for its child: it takes no slot of the whole tree (case CON-2), and no place here."""
 
 
 class Flight:
@@ -92,10 +90,13 @@ class Calls:
         fail: Callable[[BaseException], None],
         may_call: Callable[[StartCall], Awaitable[Fault | None]] | None = None,
         sure: Sure | None = None,
+        doubtful_child: Callable[[StartCall], str | None],
     ) -> None:
-        """`may_call` asks the runs above for one more call, where there are any; a fault says no. `sure` is asked right
-        before a call that mutates, and raises Overtaken or JournalError where that isn't ours to make any more.
+        """`doubtful_child`: the child of a call, where a call in doubt lies beneath (`beneath.py`). `may_call` asks the
+        runs above for one more call, where there are any; a fault says no. `sure` is asked right before a call that
+        mutates, and raises Overtaken or JournalError where that isn't ours to make any more.
         """
+        self._doubtful_child = doubtful_child
         self._may_call = may_call
         self._sure = sure
         self._state = state
@@ -138,7 +139,12 @@ class Calls:
             flight.task = self._loop.create_task(self._fly(flight, card))
 
     def refuse(self, command: StartCall) -> None:
-        """A call that was told to stop before it was started never starts (law 7)."""
+        """A call that was told to stop before it was started never starts (law 7). A child that there is already is
+        looked into, and only stopped (`children.py`).
+        """
+        if self._state.graph.steps[command.step].type == CONTAINER:
+            self.start(command)
+            return
         fault = cancellation(command.step, "stopped before it started")
         self._post(self._outcomes.failure(command.call, self._clock.now(), fault))
 
@@ -164,8 +170,9 @@ class Calls:
             self._give_up(flight, "stopped")
             return
         if not flight.begun:
-            flight.task.cancel()
-            self._land(flight, self._stopped(flight))
+            if flight.step.type != CONTAINER:  # that one begins, and hears of it where it looks for its child
+                flight.task.cancel()
+                self._land(flight, self._stopped(flight))
             return
         first = flight.ending != "stopped"
         flight.ending = "stopped"
@@ -312,7 +319,7 @@ class Calls:
         """What it takes up. A worker's places are for what does something outside."""
         provider = card.provider
         if provider.name == CONTAINER:
-            return nullcontext()
+            return nullcontext()  # its child's calls take their own (case CON-2)
         return self._slots.of(call, outside=not (provider.inline or provider.local_only))
 
     def _set_alarm(self, flight: Flight, card: Card, prepared: Prepared) -> None:
@@ -344,6 +351,18 @@ class Calls:
             flight.alarm.cancel()
         if flight.claim is not None:
             self._keys.release(flight.claim, event)
+        self._end(flight.command, event)
+
+    def _end(self, command: StartCall, event: AnyEvent) -> None:
+        """A call is over; one that a child of its leaves in doubt waits, whatever else has ended it (law 3)."""
+        if self._state.graph.steps[command.step].type == CONTAINER and not _tells_of_child(event):
+            try:
+                child = self._doubtful_child(command)
+            except Exception as error:  # noqa: BLE001 - else the run would wait for this call for ever
+                self._fail(error)
+                return
+            if child is not None:
+                event = self._outcomes.doubted(command.call, self._clock.now(), child)
         self._post(event)
 
     def _ended(self, flight: Flight) -> CallFailed:
@@ -365,3 +384,8 @@ class Calls:
         message = f"{step} took longer than its limit of {flight.limit_s:g} s"
         fault = Fault("step.timeout", "transient", f"{step}/timeout", message)
         return self._outcomes.failure(flight.command.call, self._clock.now(), fault, effect=flight.effect)
+
+
+def _tells_of_child(event: AnyEvent) -> bool:
+    """Done, or waiting with its child; a failure may come of what was never heard of that."""
+    return isinstance(event, CallDone) or (isinstance(event, CallParked) and "child" in event.details)

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from gonogo.core.commands import StartCall
 from gonogo.core.events import CallDone, CallFailed, Evaluated, RunStarted
-from gonogo.core.faults import Fault
+from gonogo.core.faults import Fault, cancellation
 from gonogo.core.plan import Effects, Plan, Step
+from gonogo.core.scheduling import may_still_run
 from gonogo.core.spending import budget_beneath
 from gonogo.core.state import State
 from gonogo.errors import ConfigError, JournalError
@@ -47,7 +48,8 @@ _BASE_CHARACTERS_MAX = 72
 _STEP_CHARACTERS_MAX = 32
 
 RunNew = Callable[[RunStarted, RunJournal, Surroundings], Awaitable[RunResult]]
-RunAgain = Callable[[RunJournal, Surroundings], Awaitable[RunResult]]
+RunAgain = Callable[[RunJournal, Surroundings, bool], Awaitable[RunResult]]
+"""True: only to be stopped."""
 
 
 class Children:
@@ -80,9 +82,13 @@ class Children:
         """
         run_id = child_id(self._state.run_id, command)
         around = replace(self._around, above=above)
+        stops = self._stops(command)
         journal = self._known(run_id)
         if not isinstance(journal, JournalError):
-            result = await self._run_again(journal, around)
+            result = await self._run_again(journal, around, stops)
+        elif stops:
+            fault = cancellation(command.step, "stopped before it started")
+            return ChildResult(run_id, "NO-GO", {}, fault)
         else:
             try:
                 self._refuse_gone(run_id, journal)
@@ -104,6 +110,11 @@ class Children:
         changes = _memory_changes(self._around.runs.read(run_id).records)
         memory = tuple(replace(each, value=self._vault.adopted(each.value, its)) for each in changes)
         return replace(child, memory=memory)
+
+    def _stops(self, command: StartCall) -> bool:
+        """Whether this run stops: then a child is only taken up to be stopped, and nothing begins there (law 7)."""
+        step = self._state.graph.steps[command.step]
+        return bool(self._state.stopping) and not may_still_run(self._state, step)
 
     def _handed_over(self, event: RunStarted, journal: RunJournal) -> RunStarted:
         """The start of a child with its own handles in place of this run's."""

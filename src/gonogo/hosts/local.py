@@ -19,6 +19,7 @@ from gonogo.core.events import CallLost, CancelAsked, RerunAsked, Resumed, RunSt
 from gonogo.core.faults import Fault
 from gonogo.core.machine import begin, outstanding
 from gonogo.core.state import State
+from gonogo.core.stopping import is_cancelled
 from gonogo.hosts import outputs
 from gonogo.hosts.base import RunResult, Surroundings
 from gonogo.hosts.children import Children
@@ -62,19 +63,28 @@ async def run_again(
     signals: bool = False,
     reopens: bool = True,
     wish: RerunAsked | None = None,
+    stops: bool = False,
 ) -> RunResult:
     """Go on with a run whose journal was reopened: after a crash, a cancel or a hold. A run that is over
-    stays so, and one that was cancelled stays cancelled unless it `reopens`; for a `wish` either goes on.
+    stays so, and one that was cancelled stays cancelled unless it `reopens`; for a `wish` either goes on. With `stops`
+    it is taken up to be cancelled.
 
     Raises as `run_new`.
     """
     state = state_of(journal.records)
     clock = clock_after(journal.records, journal.idle_s)
-    if wish is None and is_over(state):
+    if wish is None and (is_over(state) or (stops and has_ended(state))):
         return await _as_it_ended(state, journal, around, clock)
-    resumed = Resumed(at=clock.now(), by=_own_name(), reopens=reopens)
+    resumed = Resumed(at=clock.now(), by=_own_name(), reopens=reopens and not stops)
     event = resumed if wish is None else replace(wish, at=clock.now(), host=_own_name())
-    return await _drive(state, journal, around, clock, event, signals)
+    return await _drive(
+        state, journal, around, clock, event, signals, stops=stops and not is_cancelled(state)
+    )
+
+
+async def _child_again(journal: RunJournal, around: Surroundings, stops: bool) -> RunResult:
+    """Go on with a child, as `run_again`; one whose parent `stops` is stopped."""
+    return await run_again(journal, around, stops=stops)
 
 
 def _own_name() -> str:
@@ -89,7 +99,7 @@ async def _as_it_ended(state: State, journal: RunJournal, around: Surroundings, 
     try:
         if not state.graph.plan.outputs:
             return result_of(state, journal.notes)
-        children = Children(state, journal.seals, around, run_new, run_again)
+        children = Children(state, journal.seals, around, run_new, _child_again)
         loop = RunLoop(state, journal, replace(around, spread=None), clock, children.run)
         try:
             given, fault = await outputs.declared(state, loop.evaluations, loop.workplace.templates)
@@ -102,8 +112,12 @@ async def _as_it_ended(state: State, journal: RunJournal, around: Surroundings, 
 
 def is_over(state: State) -> bool:
     """Whether nothing is left to go on with: it ended, and not because somebody cancelled it."""
-    cancelled = state.stopping in ("cancelled", "cancelled_hard")
-    return state.finished is not None and not state.finished.parked and not cancelled
+    return has_ended(state) and not is_cancelled(state)
+
+
+def has_ended(state: State) -> bool:
+    """Whether it is neither under way nor waits."""
+    return state.finished is not None and not state.finished.parked
 
 
 async def _drive(
@@ -113,15 +127,19 @@ async def _drive(
     clock: RunClock,
     event: RunStarted | Resumed | RerunAsked,
     signals: bool,
+    *,
+    stops: bool = False,
 ) -> RunResult:
     try:
-        children = Children(state, journal.seals, around, run_new, run_again)
+        children = Children(state, journal.seals, around, run_new, _child_again)
         loop = RunLoop(state, journal, around, clock, children.run)
         in_flight = outstanding(state)
         loop.take_up(in_flight)
         loop.post(event)
         for call in loop.take_over([each for each in in_flight if isinstance(each, StartCall)]):
             loop.post(CallLost(at=clock.now(), call=call))
+        if stops:
+            loop.post(CancelAsked(at=clock.now(), by="the run above"))
         given, fault = None, None
         try:
             with _owning_the_process(loop) if signals else _nothing():

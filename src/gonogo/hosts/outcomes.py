@@ -16,6 +16,7 @@ from gonogo.core.events import CallDone, CallFailed, CallParked
 from gonogo.core.faults import Effect, Fault, Issue
 from gonogo.core.plan import Step
 from gonogo.core.replays import answer
+from gonogo.core.state import DOUBTED
 from gonogo.expressions.results import MemoryOp
 from gonogo.hosts.schemas import Schemas
 from gonogo.hosts.vault import Unopened, Vault
@@ -85,6 +86,13 @@ class Outcomes:
             prompt += f"; or have it made anew: gonogo resume {self._vault.run_id} --from {giver}"
         text = self._redactor.text(f"{prompt}; or answer 'failed'")
         return CallParked(at=at, call=call, prompt=text, details={"sealed": problem.name})
+
+    def doubted(self, call: int, at: float, child: str) -> CallParked:
+        """The event of a call that ended without word from its child, where a call is in doubt."""
+        prompt = f"workflow {child} waits: a call is in doubt"
+        return CallParked(
+            at=at, call=call, prompt=prompt, details={"child": child, "waiting": [], DOUBTED: True}
+        )
 
     def failure(
         self, call: int, at: float, fault: Fault, *, effect: Effect = "none", inputs: Any = None

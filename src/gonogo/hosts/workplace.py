@@ -16,6 +16,7 @@ from gonogo.expressions.request import Limits
 from gonogo.expressions.sandbox import Sandbox
 from gonogo.hosts.attempts import Attempts
 from gonogo.hosts.base import Surroundings
+from gonogo.hosts.beneath import doubtful_child
 from gonogo.hosts.calls import Calls
 from gonogo.hosts.clock import RunClock
 from gonogo.hosts.context import CallContext, RunChild
@@ -76,6 +77,7 @@ class Workplace:
             fail=fail,
             may_call=attempts.may_call if attempts is not None and around.above is not None else None,
             sure=sure,
+            doubtful_child=lambda command: doubtful_child(around.runs, state.run_id, command),
         )
 
     def _open_sandbox(self) -> Sandbox:

@@ -30,10 +30,10 @@ def COMMAND(session: Session, /, run: str, give_up: bool, runs_dir: Place) -> in
     """Ask a run to stop.
 
     RUN is an id, the beginning of one, or last. A run in another process ends within two seconds, its cleanup aside;
-    twice, and cleanup stops too. A call in doubt keeps the run on HOLD until somebody says what became of it, or gives
-    it up; a cancel that would lose one of a run beneath is refused. Ends with 0 when the run is told or ended, with 3
-    when it was cancelled before and nothing but calls in doubt keeps it; a run that was over before stays as it is, and
-    its own exit code is this command's.
+    twice, and cleanup stops too. A call in doubt, also of a run beneath, keeps the run on HOLD until somebody says what
+    became of it, or gives it up. Ends with 0 when the run is told or ended, with 3 when it was cancelled before and
+    nothing but calls in doubt keeps it; a run that was over before stays as it is, and its own exit code is this
+    command's.
     """
     from gonogo.app import Options
     from gonogo.app.places import listed
