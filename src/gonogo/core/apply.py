@@ -177,7 +177,7 @@ def _started(state: State, decision: d.Started) -> Node:
     node.result = None
     node.requested = node.requested and decision.again and node.has_run_beneath
     node.retrying = False
-    node.again = False
+    node.again = node.continues = False
     node.trigger = None
     if node.init is not None:
         node.init = node.init._replace(numbered=False)

@@ -234,7 +234,7 @@ def request(state: State, node: Node) -> None:
         return
     forget_waits(state, node)
     node.retrying = False
-    node.again = False
+    node.again = node.continues = False
     node.init = None
     node.asked = 0
     if node.status != life.PENDING:

@@ -42,6 +42,8 @@ def _reopened(state: State, decision: d.Reopened) -> None:
             state.undoing = None
         node = state.existing(step, scope)
         node.init = None if node.fan is None else node.init
+        # What was done until the cancel is in the run beneath: that one goes on.
+        node.continues = node.outcome == "cancelled" and node.has_run_beneath
         reopen(state, node)
         reopen_around(state, node)
         if node.fan is None:

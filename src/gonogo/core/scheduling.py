@@ -294,7 +294,7 @@ def numbers_of_call(
     if node is None:
         around = state.nodes[site.part.name].get(site.around) if scope else None
         return state.runs_before(site.part.name, scope) + 1, 1, around.wave if around is not None else 0
-    if again or (node.init is not None and node.init.numbered):
+    if again or node.continues or (node.init is not None and node.init.numbered):
         return node.execution, node.attempt or 1, node.wave
     if node.retrying:
         return node.execution, node.attempt + 1, node.wave

@@ -78,7 +78,7 @@ class Node:
     """
 
     __slots__ = (
-        "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content",
+        "again", "arguments", "asked", "attempt", "attempts", "because", "call", "complete", "content", "continues",
         "effect", "ended_at", "event", "execution", "fan", "fault", "gate", "hold", "init", "inputs", "issues", "items",
         "lists", "meta", "outcome", "output", "reason", "requested", "requester", "result", "retries", "retrying",
         "scope", "settled", "site", "started_at", "status", "step", "timer", "trigger", "waits_for", "wave",
@@ -90,7 +90,7 @@ class Node:
         self.scope = scope
         self.status = lifecycle.PENDING
         self.wave = self.execution = self.attempt = self.attempts = self.retries = self.asked = 0
-        self.retrying = self.again = self.complete = self.settled = self.requested = False
+        self.retrying = self.again = self.complete = self.settled = self.requested = self.continues = False
         self.effect = "none"
         self.output: Any = UNSET
         self.issues: tuple[Issue, ...] = ()
