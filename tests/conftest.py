@@ -24,7 +24,11 @@ def signals_are_heard() -> Iterator[None]:
     """Under nohup, and in the background of a script, some are ignored, by each command that is started, too: rightly,
     but not what is tried here.
     """
-    usual = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    usual = {
+        signal.SIGHUP: signal.SIG_DFL,
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGQUIT: signal.SIG_DFL,
+    }
     before = {each: signal.getsignal(each) for each in usual}
     for each, handler in usual.items():
         if before[each] is signal.SIG_IGN:

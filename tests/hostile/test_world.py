@@ -8,7 +8,7 @@ import sys
 from tests.hostile.world import adopting
 
 PARENT = "import subprocess, sys; input(); print(subprocess.Popen(['sleep', '60']).pid, flush=True); input()"
-LEAVES = "import subprocess; print(subprocess.Popen(['sleep', '60']).pid)"
+LEAVES = "import subprocess; print(subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL).pid)"
 
 
 def test_what_a_command_leaves_is_found_and_what_others_start_meanwhile_is_not() -> None:

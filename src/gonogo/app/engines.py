@@ -256,9 +256,6 @@ async def _serve(
     stopping = Ending()
     stopping.heed()
     await asyncio.to_thread(check_sessions, address_of(options))
-    # What can't keep runs, or is a newer gonogo's, is refused before anything is made there.
-    with opened(options) as (_, looked):
-        await asyncio.to_thread(shared(looked).pool.open, "")
     carrier = await asyncio.to_thread(in_own_queue, carrier, options)
     name, side, url = _worker_side(carrier, options, fenced)
     runs = shared(replace(options, runs=url))
@@ -302,15 +299,25 @@ def _worker_side(
             from gonogo.engines.dbos.takeover import end_at_once
             from gonogo.engines.dbos.worker import DbosWorker
 
+            _make_ready(options)
             dbos = DbosWorker(address_of(options), fenced=fenced or end_at_once)
             return dbos.worker, dbos, dbos.address
         from gonogo.engines.base import new_worker_id
         from gonogo.engines.temporal.worker import TemporalWorker
 
+        _make_ready(options)
         name = new_worker_id()
         return name, TemporalWorker(_address(carrier), carrier.queue), named(address_of(options), name)
     except ImportError as problem:
         raise _missing(carrier.name, problem) from problem
+
+
+def _make_ready(options: Options) -> None:
+    """What can't keep runs, or is a newer gonogo's, is refused before an engine makes anything there. Raises
+    JournalError.
+    """
+    with opened(options) as (_, looked):
+        shared(looked).pool.open("")
 
 
 def address_of(options: Options) -> Address:

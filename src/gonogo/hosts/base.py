@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from gonogo.hosts.kept import Kept
 from gonogo.hosts.outbound import Outbound
-from gonogo.hosts.slots import Kept
 
 if TYPE_CHECKING:
     from gonogo.core.faults import Fault
