@@ -12,8 +12,8 @@ PYTHON_FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_
 PYTHON_CANDIDATES := $(PYTHON) python3.13 python3.12 python3.11 python3 python
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 PIP_LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
-# Four workers at most: tests start child processes of their own.
-PYTEST_WORKERS ?= auto
+# One more than there are cores, since tests wait for processes of their own more than they compute; four at most.
+PYTEST_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
 PYTEST := $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile -m "not long"
 
 .PHONY: help demo test outages check format lint types bench failover mutants lock reference changelog package clean
