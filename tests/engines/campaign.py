@@ -198,9 +198,7 @@ class Carried:
         they count up together is what the last step gives.
         """
         view = gonogo.read(run_id, runs=runs)
-        loose = {line.partition(":")[0] for line in self.made.steps if "type: memory" in line} | set(
-            self.doubts
-        )
+        loose = {*self.made.counters, *self.doubts}
         told: dict[str, Any] = {"verdict": view.verdict, "issues": [each.message for each in view.issues]}
         for name, step in view.steps.items():
             told[name] = (step.outcome, "" if name in loose else step.output)
