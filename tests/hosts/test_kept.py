@@ -189,12 +189,29 @@ def test_slots_of_a_run_that_nobody_takes_up_are_free_some_time(
 
     async def story() -> None:
         state = above()
-        _, tree, _, ears = outlived(state)
+        made, tree, _, ears = outlived(state)
         if because == "stopping":
             state.stopping = "cancelled"
         async with asyncio.timeout(20):
             await tree.wait()
             await tree.wait()
         assert not ears.of
+        made.end()  # as whoever keeps it does, when its run ends or somebody takes it up after all
+
+    asyncio.run(story())
+
+
+def test_nobody_looks_for_a_run_whose_calls_have_all_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look asks the store."""
+    monkeypatch.setattr("gonogo.hosts.outlived.LOOK_S", 0.0)
+
+    async def story() -> None:
+        _, tree, pool, ears = outlived(above())
+        for call in (1, 2):
+            pool.leave("r", call, CallLost(call=call))
+        async with asyncio.timeout(20):
+            while ears.of:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0)
+        assert tree.take(9) == 2
 
     asyncio.run(story())

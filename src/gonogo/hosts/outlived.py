@@ -73,9 +73,10 @@ class Outlived:
         self._look()
 
     def end(self) -> None:
-        """Give back what is left of them."""
+        """Give back what is left of them. May be called twice: it ends by itself, too, and tells nobody."""
         self._next.cancel()
-        self._deaf()
+        deaf, self._deaf = self._deaf, _nothing
+        deaf()
         for call in tuple(self._slots):
             self._give_back(call)
 
@@ -88,8 +89,8 @@ class Outlived:
                     self._give_back(event.call)
 
     def _look_again(self) -> None:
-        """A bell may have been missed while a connection was down."""
-        if self._above.stopping or self._loop.time() >= self._until_s:
+        """A bell may have been missed while a connection was down. Nothing is looked for once no slot is left."""
+        if not self._slots or self._above.stopping or self._loop.time() >= self._until_s:
             self.end()
         else:
             self._next = self._loop.call_later(LOOK_S, self._look_again)
@@ -99,3 +100,7 @@ class Outlived:
         slot = self._slots.pop(call, None)
         if slot is not None:
             self._tree.withdraw(slot)
+
+
+def _nothing() -> None:
+    """Nobody listens any more."""
