@@ -22,6 +22,7 @@ from gonogo.hosts.visits import Visit
 from gonogo.journal.lines import NewerJournal
 from gonogo.journal.pool import Claim
 from gonogo.journal.replay import replay
+from gonogo.journal.store import StoreAway
 
 LIST = """
 max_parallelism: 9
@@ -241,6 +242,52 @@ def test_a_call_whose_answer_the_store_never_takes_is_given_up(monkeypatch: pyte
         assert {each.message for each in faults if each is not None} == {"each can't be performed: too large"}
 
     with_calls(story)
+
+
+def test_a_call_whose_answer_the_store_never_takes_costs_no_other_one_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those that end together are written together."""
+    monkeypatch.setattr(errands, "KEPT_S", (0.0, 0.0))
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        leave_all = made.runs.pool.leave_all
+
+        def small(run_id: str, answers: Any) -> Any:
+            if any(isinstance(event, CallDone) and call == calls[0] for call, event, _ in answers):
+                raise JournalError("too large")
+            return leave_all(run_id, answers)
+
+        monkeypatch.setattr(made.runs.pool, "leave_all", small)
+        await made.workers["a"].calls(run_id, calls, lambda number: None)
+        assert outcomes(await made.end(run_id)) == ["failed", "passed", "passed"]
+
+    with_calls(story)
+
+
+def test_what_came_of_a_call_is_kept_however_long_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take it all, once it is back; to leave less then would lose what was done."""
+    monkeypatch.setattr(errands, "KEPT_S", (0.0, 0.0))
+
+    def refuse(told: Any) -> None:
+        told(JournalError("it didn't answer for 60 s"))
+
+    async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
+        away, leave_all = [True] * 3, made.runs.pool.leave_all
+
+        def seldom(*given: Any) -> Any:
+            if away:
+                away.pop()
+                raise StoreAway("it doesn't answer", advice="wait", when_back=refuse)
+            return leave_all(*given)
+
+        monkeypatch.setattr(made.runs.pool, "leave_all", seldom)
+        for call in calls:
+            await made.workers["a"].calls(run_id, [call], lambda number: None)
+        assert outcomes(await made.end(run_id)) == ["passed"] * 3
+        assert sorted(touch.touched) == ["1", "2", "3"]
+
+    with_calls(story, "mutates")
 
 
 def test_a_call_that_is_tried_again_is_claimed_once_the_store_lets_it(

@@ -23,6 +23,7 @@ from gonogo.hosts.visits import AroundOf, Visit
 from gonogo.journal.lines import NewerJournal
 from gonogo.journal.pool import Claim, Ticket
 from gonogo.journal.sharing import SharedRuns
+from gonogo.journal.store import StoreAway
 
 VISITS_MAX = 64
 """Runs whose state is kept between calls; the one that was longest without any goes first."""
@@ -211,22 +212,30 @@ class Errands:
         return _unperformed(claim) or await self._performed(claim)
 
     async def _leave(self, claim: Claim, event: AnyEvent) -> None:
-        """As long as it takes. Where the store takes it not even after a while, it takes at least that."""
+        """As long as it takes. What the store refuses again and again is tried without those that end with it."""
+        told = replace(event, by=self._worker) if isinstance(event, CallDone | CallFailed) else event
+        run_id, call = claim.ticket.run_id, claim.ticket.command.call
 
         async def left(tries: int) -> None:
-            try:
-                await self._put(claim, event)
-            except Exception as problem:
-                if tries < len(KEPT_S):
-                    raise
-                await self._put(claim, _unperformable(claim, _told(problem)))
+            if tries < len(KEPT_S):
+                await self._answers.leave(run_id, call, told, claim.before)
+            else:
+                self._pool.at_once(lambda: self._leave_alone(claim, told))
 
         await _kept(claim.ticket, left)
 
-    async def _put(self, claim: Claim, event: AnyEvent) -> None:
-        ticket = claim.ticket
-        told = replace(event, by=self._worker) if isinstance(event, CallDone | CallFailed) else event
-        await self._answers.leave(ticket.run_id, ticket.command.call, told, claim.before)
+    def _leave_alone(self, claim: Claim, event: AnyEvent) -> None:
+        """At least that it can't be kept, where the store refuses it; one that is away takes all of it later. Raises
+        JournalError, StoreAway.
+        """
+        run_id, call = claim.ticket.run_id, claim.ticket.command.call
+        try:
+            self._pool.leave_all(run_id, [(call, event, claim.before)])
+        except StoreAway:
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the run waits for an answer (law 2)
+            instead = replace(_unperformable(claim, _told(problem)), by=self._worker)
+            self._pool.leave_all(run_id, [(call, instead, claim.before)])
 
     async def _performed(self, claim: Claim) -> AnyEvent:
         command = claim.ticket.command
