@@ -13,6 +13,7 @@ from tests.hosts.test_worker import Touch, with_fleet
 from gonogo.app import living
 from gonogo.app.worker import Bells
 from gonogo.core.events import CancelAsked
+from gonogo.errors import JournalError
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.store import StoreAway
 
@@ -91,6 +92,29 @@ def test_a_call_that_was_told_to_stop_while_the_store_was_away_is_stopped_when_i
                 await asyncio.sleep(0.01)
 
     with_fleet(story, "b", "a", labels={"a": ("far",)})
+
+
+def test_a_store_that_refuses_a_worker_is_not_asked_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whose tables a newer gonogo has made: each time makes a connection."""
+    asked = []
+
+    def refuse(told: Callable[[JournalError], None]) -> None:
+        told(JournalError("a newer gonogo made the tables"))
+
+    async def story(made: Fleet, touch: Touch) -> None:
+        def away(work: Any) -> Any:
+            asked.append(work)
+            raise StoreAway("it doesn't answer", advice="wait", when_back=refuse)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(made.runs.pool, "at_once", away)
+            patched.setattr("gonogo.app.worker.HEAR_AGAIN_S", 3600.0)
+            made.workers["a"]._hear()
+            for _ in range(50):
+                await asyncio.sleep(0)
+        assert len(asked) == 1
+
+    with_fleet(story, "a")
 
 
 def test_a_call_that_is_given_to_a_worker_twice_is_not_taken_over_while_another_worker_has_it(

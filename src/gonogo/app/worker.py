@@ -42,6 +42,8 @@ END_S = 10.0
 """Longest for what is under way to end, once it has to."""
 ASIDE_AGAIN_S = 60.0
 """A run that can neither go on nor be set aside is tried again so soon: none but its worker knows of it."""
+HEAR_AGAIN_S = 5.0
+"""Whether a call is to stop is asked again so soon, where the store gives no hope of its coming back."""
 DISPATCH_AGAIN_S = (0.1, 0.5, 2.0, 5.0)
 """Pauses between tries to hand work to an engine that can't be reached; the last one for as long as it takes."""
 
@@ -173,11 +175,18 @@ class Worker:
         self._bells.close()
 
     def _hear(self) -> None:
-        """What runs say to the calls that are here. A store that is away is asked once it is back."""
+        """What runs say to the calls that are here. A store that is away is asked once it is back; one that refuses us
+        meanwhile, as where a newer gonogo has changed the tables, now and then.
+        """
+        loop = asyncio.get_running_loop()
+
+        def later(_: BaseException) -> None:
+            loop.call_later(HEAR_AGAIN_S, self._hear)
+
         try:
             self._runs.pool.at_once(self._errands.hear)
         except StoreAway as away:
-            when_back(asyncio.get_running_loop(), away, self._hear, lambda _: self._hear())
+            when_back(loop, away, self._hear, later)
 
     async def _carried(self, run_id: str, reopens: bool) -> float | None:
         """Neither on nor aside, a run stays here, and is taken over when this worker ends: for an engine a failure is
