@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.hosts.fleet import Fleet
 from tests.hosts.test_worker import Touch, with_fleet
 
 from gonogo.app.stranded import Stranded
 from gonogo.core import lifecycle
+from gonogo.core.commands import StartCall
+from gonogo.errors import JournalError
+from gonogo.journal.memory_pool import MemoryPool
+from gonogo.journal.pool import Ticket
 
 FAR = "steps:\n  one: {type: touch, what: x, waits: true, runs_on: far}\n"
 
@@ -53,3 +58,23 @@ def test_a_call_that_can_be_made_again_waits_for_the_label() -> None:
         assert claim.before == 1
 
     with_fleet(story, "b", "a", labels={"a": ("far",)})
+
+
+def test_what_was_seen_before_a_store_was_away_is_looked_at_anew() -> None:
+    """Its worker could not say meanwhile that it lives."""
+    pool, found = MemoryPool(), iter([[("r", 1)], None, [("r", 1)]])
+    pool.offer([Ticket("r", StartCall(1, "one", "", 1, 1, "", "mutates"), 0, "far")])
+    pool.claim("r", 1, "a")
+
+    def find(most: int) -> list[tuple[str, int]]:
+        calls = next(found)
+        if calls is None:
+            raise JournalError("the store is away")
+        return calls
+
+    looking = Stranded("b", pool, find)
+    looking.look()
+    with pytest.raises(JournalError):
+        looking.look()
+    looking.look()
+    assert pool.take("r") == []

@@ -45,9 +45,11 @@ class Stranded:
                 log.exception("calls whose workers are gone aren't looked for just now; please report it")
 
     def look(self) -> None:
-        """Say of calls that were there at the last look, too, that they are in doubt. Raises JournalError."""
-        found = frozenset(self._find(MOST))
-        seen, self._seen = self._seen, found
+        """Say of calls that were there at the last look, too, that they are in doubt. What was seen before a store was
+        away counts no more: no worker could say then that it lives. Raises JournalError.
+        """
+        seen, self._seen = self._seen, frozenset()
+        self._seen = found = frozenset(self._find(MOST))
         for run_id, call in sorted(found & seen):
             self._say(run_id, call)
 
