@@ -320,12 +320,12 @@ def test_law_3_a_doubt_that_comes_from_beneath_after_a_cancel_is_kept() -> None:
 
 def test_law_3_a_list_that_is_made_again_waits_for_the_doubt_of_a_run_beneath() -> None:
     """As for a call in doubt of its own; another wait in an item would be given up."""
-    beneath: list[Any] = [Parks(child="c", in_doubt=True), "settled"]
+    beneath: list[Any] = [*[Parks(child="c", in_doubt=True)] * 2, "settled"]
     script = Script(
         plan(
             step("kick", on_success=block(goto="list")),
             step("list", for_each=True),
-            step("each", "list", fanout="map"),
+            step("each", "list", fanout="map", type="workflow"),
             max_parallelism=2,
         ),
         calls={
@@ -336,9 +336,11 @@ def test_law_3_a_list_that_is_made_again_waits_for_the_doubt_of_a_run_beneath() 
     )
     script.tell(AnswerGiven(step="kick", text="go", by="me"))
     assert (script.verdict, script.node("each", "list#1[0]").status) == ("HOLD", "holding")
+    script.tell(Resumed(reopens=False))
+    assert (script.verdict, script.node("each", "list#1[0]").status) == ("HOLD", "holding")
     assert "each@list#2[0]" not in script.started
     script.tell(Resumed(reopens=False))
-    assert (script.verdict, script.started[-1]) == ("GO", "each@list#2[0]")
+    assert (script.verdict, script.started[-2:]) == ("GO", ["each@list#1[0]", "each@list#2[0]"])
 
 
 def test_law_3_a_run_beneath_is_looked_into_though_a_cancel_came_before_the_crash() -> None:

@@ -223,12 +223,11 @@ def request(state: State, node: Node) -> None:
     """A route asks for another run: at once where nothing is under way, else after it."""
     reopen(state, node)
     reopen_around(state, node)
-    looks_again = node.status == life.CLEARED and node.again and node.has_run_beneath
     if (
         node.status in life.ACTIVE
         or node.status in (life.PAUSED, life.EXPANDING)
         or node.in_doubt
-        or looks_again
+        or node.looks_again
     ):
         node.requested = True
         return

@@ -16,7 +16,7 @@ from gonogo.core.dependencies import all_settled, is_superseded, rest_at
 from gonogo.core.fanout_items import items_in_order
 from gonogo.core.parts import Part
 from gonogo.core.scope import enclosing, index_of
-from gonogo.core.state import Fan, Node, State
+from gonogo.core.state import CONTAINER, Fan, Node, State
 from gonogo.core.turn import Turn
 
 
@@ -56,6 +56,8 @@ def refill(turn: Turn, node: Node) -> None:
     closed = is_closed(turn.state, node)
     if not closed:
         _fill(turn, node, fan)
+    elif node.site.part.step.type == CONTAINER and not turn.state.stopping:
+        _look_beneath(turn, node, fan)
     if fan.complete == fan.total or (closed and _nothing_under_way(turn.state, node, fan)):
         conclude(turn, node)
 
@@ -74,6 +76,15 @@ def _fill(turn: Turn, node: Node, fan: Fan) -> None:
         if scope is None:
             break
         _open(turn, fan, scope)
+
+
+def _look_beneath(turn: Turn, node: Node, fan: Fan) -> None:
+    """A fan-out that is made again opens no more items but those whose run beneath may hide a doubt (law 3)."""
+    for item in items_in_order(turn.state, node, fan):
+        if not has_room(node):
+            break
+        if item is not None and item.looks_again:
+            scheduling.make_ready(turn, item.site, item.scope, item)
 
 
 def _next_item(state: State, node: Node, fan: Fan) -> str | None:
@@ -105,9 +116,9 @@ def _open(turn: Turn, fan: Fan, scope: str) -> None:
 
 
 def _nothing_under_way(state: State, node: Node, fan: Fan) -> bool:
-    """No item runs, has a slot in view, or waits for a person who must say what became of it."""
+    """No item runs, has a slot in view, or waits for a person who must say what became of it, or to look beneath."""
     items = items_in_order(state, node, fan)
-    waits = any(item is not None and item.status in life.WAITING for item in items)
+    waits = any(item is not None and (item.status in life.WAITING or item.looks_again) for item in items)
     return fan.active == 0 and fan.ready == 0 and not waits
 
 

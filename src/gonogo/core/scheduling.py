@@ -247,9 +247,13 @@ def start(turn: Turn, site: Site, scope: str) -> bool:
 
 
 def may_go_on(state: State, site: Site, scope: str, node: Node | None) -> bool:
-    """A step that waited for a slot starts only if nothing it needs was sent round again; a repeat doesn't look."""
+    """A step that waited for a slot starts only if nothing it needs was sent round again; a repeat doesn't look. One of
+    an item that is no more starts only to look what became of a run beneath.
+    """
     if state.last_wave == 0:
         return True  # nothing was ever routed
+    if node is not None and node.looks_again:
+        return True
     if is_superseded(state, site.part.name, scope):
         return False
     if node is not None and (node.retrying or node.again):

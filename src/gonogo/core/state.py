@@ -124,6 +124,11 @@ class Node:
         return self.execution > 0 and self.site.part.step.type == CONTAINER
 
     @property
+    def looks_again(self) -> bool:
+        """Waits for a slot to look what became of a run beneath, and does so whatever becomes of itself (law 3)."""
+        return self.again and self.status == lifecycle.CLEARED and self.has_run_beneath
+
+    @property
     def in_doubt(self) -> bool:
         """Nobody knows what became of its call, or of one in a run of its own that it waits for (law 3)."""
         if self.status == lifecycle.HOLDING and self.hold is not None:

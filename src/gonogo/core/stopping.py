@@ -60,11 +60,9 @@ def stop_node(turn: Turn, node: Node, *, at_once: bool) -> None:
     elif node.status in life.CALLED:
         if at_once:
             end_waiting(turn, node, cancelled=True)
-    elif node.status == life.CLEARED and node.again and node.has_run_beneath:
+    elif node.looks_again:  # for a doubt, and to stop that run
         scheduling.leave_queue(turn, node.step, node.scope)
-        scheduling.call(
-            turn, node.site, node.scope, node, again=True
-        )  # which looks for a doubt, and stops that run
+        scheduling.call(turn, node.site, node.scope, node, again=True)
     elif node.in_doubt:
         return  # whatever stops the run, somebody has to say first what became of the call (law 3)
     elif node.status in (life.BACKING_OFF, life.REMEDIATING, life.HOLDING):
