@@ -246,8 +246,7 @@ async def _serve(
     fenced: Callable[[], object] | None,
 ) -> None:
     from gonogo.app.ending import Ending
-    from gonogo.app.present import Presence
-    from gonogo.app.stranded import Stranded
+    from gonogo.app.present import Presence, looking_for_stranded
     from gonogo.app.sweeping import sweeping
     from gonogo.app.unheard import Unheard
     from gonogo.app.worker import Worker
@@ -262,7 +261,7 @@ async def _serve(
     async with Worker(name, runs, side.engine, options, limits.calls) as worker:
         unheard = Unheard(carrier.name, runs, replace(options, runs=runs))
         presence = Presence(name, carrier, limits, replace(options, runs=url))
-        stranded = Stranded(name, runs.pool, presence.stranded)
+        stranded = looking_for_stranded(name, runs.pool, replace(options, runs=url))
 
         def is_ready() -> None:
             presence.start()

@@ -11,9 +11,11 @@ import time
 
 from gonogo.app.engines import Carrier, address_of, carrier_of, start_of
 from gonogo.app.options import Options, opened
+from gonogo.app.stranded import Stranded
 from gonogo.engines.base import WIRE, Limits
 from gonogo.errors import GonogoError, JournalError
 from gonogo.hosts.base import LogLine
+from gonogo.journal.pool import Pool
 from gonogo.journal.postgres.workers import About, Present, Waiting, Workers
 
 RENEW_S = 2.0
@@ -31,6 +33,11 @@ def workers_in(options: Options) -> tuple[list[Present], Waiting]:
         return workers.living(), workers.waiting()
     finally:
         workers.close()
+
+
+def looking_for_stranded(name: str, pool: Pool, options: Options) -> Stranded:
+    """By a connection of its own: a look that takes long must not keep back what this worker says of itself."""
+    return Stranded(name, pool, _workers(options).stranded)
 
 
 def unserved(living: list[Present], waiting: Waiting) -> list[str]:
@@ -53,10 +60,6 @@ class Presence:
     def start(self) -> None:
         """It takes work from now on."""
         self._thread.start()
-
-    def stranded(self, most: int) -> list[tuple[str, int]]:
-        """Calls that wait for a label that nobody has, and that nobody could perform again. Raises JournalError."""
-        return self._workers.stranded(most)
 
     def stop(self) -> None:
         """It takes none any more."""

@@ -15,8 +15,9 @@ from gonogo.core.events import CallLost
 from gonogo.errors import JournalError
 from gonogo.journal.pool import Pool
 
-LOOK_S = 2.5
-"""What is so at two looks is said."""
+LOOK_S = 4.0
+LOOKS = 3
+"""What is so at as many looks in a row is said: a worker that is connected anew has said by then that it lives."""
 MOST = 100
 """So many at one look."""
 
@@ -30,7 +31,7 @@ class Stranded:
         self._worker = worker
         self._pool = pool
         self._find = find
-        self._seen: frozenset[tuple[str, int]] = frozenset()
+        self._seen: dict[tuple[str, int], int] = {}
 
     async def watch(self) -> NoReturn:
         """Look again and again; a store that is away is no reason to stop."""
@@ -45,13 +46,14 @@ class Stranded:
                 log.exception("calls whose workers are gone aren't looked for just now; please report it")
 
     def look(self) -> None:
-        """Say of calls that were there at the last look, too, that they are in doubt. What was seen before a store was
+        """Say of calls that were there at the last looks, too, that they are in doubt. What was seen before a store was
         away counts no more: no worker could say then that it lives. Raises JournalError.
         """
-        seen, self._seen = self._seen, frozenset()
-        self._seen = found = frozenset(self._find(MOST))
-        for run_id, call in sorted(found & seen):
-            self._say(run_id, call)
+        seen, self._seen = self._seen, {}
+        self._seen = {each: seen.get(each, 0) + 1 for each in self._find(MOST)}
+        for (run_id, call), looks in self._seen.items():
+            if looks >= LOOKS:
+                self._say(run_id, call)
 
     def _say(self, run_id: str, call: int) -> None:
         claim = self._pool.claim(run_id, call, self._worker)
