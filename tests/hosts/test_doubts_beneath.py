@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,18 @@ import pytest
 
 from gonogo import app
 from gonogo.app.running import go_on_async
+from gonogo.core.commands import StartCall
 from gonogo.core.events import CancelAsked
 from gonogo.core.faults import Fault
 from gonogo.errors import JournalError
+from gonogo.hosts import beneath, workplace
 from gonogo.hosts.base import RunResult
 from gonogo.hosts.calls import Calls
 from gonogo.hosts.loop import RunLoop
 from gonogo.hosts.prepare import Preparation
 from gonogo.journal.memory import MemoryRuns
 from gonogo.journal.restoring import state_of
+from gonogo.journal.store import Runs
 from gonogo.provider import Call, Context, Done, Failed, Outcome, Provider
 from gonogo.providers.table import built_in
 
@@ -147,6 +151,28 @@ def test_a_cancel_during_the_call_beneath(world: World) -> None:
     parked = world.start()
     assert parked.verdict == "HOLD"
     is_kept(world, parked.run_id)
+
+
+def test_the_journals_beneath_are_read_beside_the_event_loop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their store may be away, and all other runs of a worker would stand still."""
+    threads: list[threading.Thread] = []
+
+    def noted(runs: Runs, run_id: str, command: StartCall) -> str | None:
+        threads.append(threading.current_thread())
+        return beneath.doubtful_child(runs, run_id, command)
+
+    monkeypatch.setattr(workplace, "doubtful_child", noted)
+
+    async def first() -> Outcome:
+        world.cancel()
+        return await never()
+
+    world.first = first
+    assert world.start().verdict == "HOLD"
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 def test_a_cancelled_run_whose_host_dies_during_the_call_beneath(world: World) -> None:

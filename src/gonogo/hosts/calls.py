@@ -97,6 +97,7 @@ class Calls:
         mutates, and raises Overtaken or JournalError where that isn't ours to make any more.
         """
         self._doubtful_child = doubtful_child
+        self._looking: dict[int, asyncio.Task[None]] = {}
         self._may_call = may_call
         self._sure = sure
         self._state = state
@@ -113,11 +114,11 @@ class Calls:
         self._loop = asyncio.get_running_loop()
 
     def __len__(self) -> int:
-        return len(self._flights)
+        return len(self._flights) + len(self._looking)
 
     def is_under_way(self, call: int) -> bool:
         """Whether the event that ends this call is still to come."""
-        return call in self._flights
+        return call in self._flights or call in self._looking
 
     def hold(self, until: Callable[[], Awaitable[None]]) -> None:
         """Let no call begin that hasn't yet, until this returns."""
@@ -184,6 +185,7 @@ class Calls:
     async def close(self) -> None:
         """End whatever is still under way, without events; the journal says that it was."""
         tasks = [flight.task for flight in self._flights.values() if flight.task is not None]
+        tasks += self._looking.values()
         running = [flight.running for flight in self._flights.values() if flight.running is not None]
         self._flights.clear()
         for each in running:
@@ -356,13 +358,20 @@ class Calls:
     def _end(self, command: StartCall, event: AnyEvent) -> None:
         """A call is over; one that a child of its leaves in doubt waits, whatever else has ended it (law 3)."""
         if self._state.graph.steps[command.step].type == CONTAINER and not _tells_of_child(event):
-            try:
-                child = self._doubtful_child(command)
-            except Exception as error:  # noqa: BLE001 - else the run would wait for this call for ever
-                self._fail(error)
-                return
-            if child is not None:
-                event = self._outcomes.doubted(command.call, self._clock.now(), child)
+            self._looking[command.call] = self._loop.create_task(self._look_beneath(command, event))
+        else:
+            self._post(event)
+
+    async def _look_beneath(self, command: StartCall, event: AnyEvent) -> None:
+        """In a thread: the store may take its time, and there may be many runs."""
+        try:
+            child = await asyncio.to_thread(self._doubtful_child, command)
+        except Exception as error:  # noqa: BLE001 - else the run would wait for this call for ever
+            self._fail(error)
+            return
+        if child is not None:
+            event = self._outcomes.doubted(command.call, self._clock.now(), child)
+        del self._looking[command.call]
         self._post(event)
 
     def _ended(self, flight: Flight) -> CallFailed:
