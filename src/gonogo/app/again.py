@@ -20,6 +20,7 @@ from gonogo.core.asking_again import Look, Unfit, look_at
 from gonogo.core.events import GivenOutput, RerunAsked
 from gonogo.core.plan import Plan
 from gonogo.core.revising import renumbered
+from gonogo.core.scope import step_at
 from gonogo.core.state import State
 from gonogo.errors import ConfigError, Place, Problem, UsageError
 from gonogo.hosts.base import RunResult
@@ -186,7 +187,7 @@ def _refuse_both(run: list[tuple[str, str]], given: list[tuple[str, str]]) -> No
     """A step runs again or has its output given; an item of it may run while another is given."""
     for step, scope in run:
         if any(step == other and ("" in (scope, where) or scope == where) for other, where in given):
-            name = f"{step}@{scope}" if scope else step
+            name = step_at(step, scope)
             raise UsageError(
                 f"{name} can't both run again and be given its output",
                 advice=f"leave out --from {name}, or --set {step}.output=…",
@@ -254,7 +255,7 @@ def _indent(line: str) -> int:
 
 
 def _acts_again(look: Look) -> UsageError:
-    shown = [f"{step}@{scope}" if scope else step for step, scope in look.acts_again[:NAMES_SHOWN_MAX]]
+    shown = [step_at(*place) for place in look.acts_again[:NAMES_SHOWN_MAX]]
     more = len(look.acts_again) - len(shown)
     names = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
     return UsageError(

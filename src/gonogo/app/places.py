@@ -13,6 +13,7 @@ from gonogo.core import approvals, lifecycle
 from gonogo.core.exhaustion import CHOICES, is_choice
 from gonogo.core.holds import SEALED, SEALED_WORDS
 from gonogo.core.holds import WORDS as IN_DOUBT_WORDS
+from gonogo.core.scope import step_at
 from gonogo.core.state import Node, State
 from gonogo.errors import UsageError
 from gonogo.journal.restoring import state_of
@@ -48,7 +49,7 @@ def places_of(runs: Runs, run_id: str, step: str, scope: str, *, every: bool = F
     if not found:
         raise _waits_for_nothing(runs, state, step, scope)
     if len(found) > 1 and not every:
-        name = f"{step}@{scope}" if scope else step
+        name = step_at(step, scope)
         raise UsageError(
             f"{len(found)} of {name} wait: {listed(found)}",
             advice="name one of them, or answer all of them alike with --all",
@@ -121,7 +122,7 @@ def _found(
 
 
 def _label(node: Node) -> str:
-    return f"{node.step}@{node.scope}" if node.scope else node.step
+    return step_at(node.step, node.scope)
 
 
 def _waits_for_nothing(runs: Runs, state: State, step: str, scope: str) -> UsageError:

@@ -9,6 +9,7 @@ from gonogo.core import approvals
 from gonogo.core.decisions import NotTaken
 from gonogo.core.events import AnswerGiven
 from gonogo.core.fault_decisions import UNTAKEN
+from gonogo.core.scope import step_at
 from gonogo.core.state import State
 from gonogo.errors import JournalError, UsageError
 from gonogo.hosts.requests import requests_in
@@ -81,7 +82,7 @@ def _refusal(state: State, decision: NotTaken) -> UsageError:
 
 def told_of(state: State, step: str, scope: str, reason: str) -> str:
     """Why an answer wasn't taken, with what was said instead where somebody was first."""
-    place = f"{step}@{scope}" if scope else step
+    place = step_at(step, scope)
     message = f"{place} took no answer: {UNTAKEN.get(reason, reason)}"
     node = state.nodes.get(step, {}).get(scope)
     meta = (node.result.meta if node.result is not None else node.meta) if node is not None else None

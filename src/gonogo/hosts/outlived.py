@@ -12,7 +12,7 @@ from contextlib import suppress
 from gonogo.core.commands import StartCall
 from gonogo.core.lifecycle import PAUSED
 from gonogo.core.machine import outstanding
-from gonogo.core.state import State
+from gonogo.core.state import CONTAINER, State
 from gonogo.errors import JournalError
 from gonogo.hosts.away import LAST, LOOK_S
 from gonogo.hosts.base import Surroundings
@@ -40,7 +40,7 @@ def keep_slots(state: State, around: Surroundings) -> None:
 
 def _beneath(state: State, runs: Runs) -> Iterator[State]:
     for command in outstanding(state):
-        if not isinstance(command, StartCall) or state.graph.steps[command.step].type != "workflow":
+        if not isinstance(command, StartCall) or state.graph.steps[command.step].type != CONTAINER:
             continue
         try:
             child = state_of(runs.read(child_id(state.run_id, command)).records)
