@@ -20,37 +20,13 @@ _HOLDS = ("remind", "escalate")
 _OF_ITEMS = ("on_success", "on_fail")
 _BLOCKS = (*_OF_ITEMS, "on_finish")
 """A list's own on_finish comes once, for the whole list."""
-_OF_ARRAYS = frozenset(
-    (
-        *(
-            "at",
-            "concat",
-            "constructor",
-            "copyWithin",
-            "entries",
-            "every",
-            "fill",
-            "filter",
-            "find",
-            "findIndex",
-        ),
-        *("findLast", "findLastIndex", "flat", "flatMap", "forEach", "includes", "indexOf", "join", "keys"),
-        *(
-            "lastIndexOf",
-            "length",
-            "map",
-            "pop",
-            "push",
-            "reduce",
-            "reduceRight",
-            "reverse",
-            "shift",
-            "slice",
-        ),
-        *("some", "sort", "splice", "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString"),
-        *("unshift", "values", "with", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "valueOf"),
-    )
-)
+_OF_ARRAYS = frozenset({
+    "at", "concat", "constructor", "copyWithin", "entries", "every", "fill", "filter", "find", "findIndex",
+    "findLast", "findLastIndex", "flat", "flatMap", "forEach", "includes", "indexOf", "join", "keys",
+    "lastIndexOf", "length", "map", "pop", "push", "reduce", "reduceRight", "reverse", "shift", "slice",
+    "some", "sort", "splice", "toLocaleString", "toReversed", "toSorted", "toSpliced", "toString", "unshift",
+    "values", "with", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "valueOf",
+})  # fmt: skip
 _ASKS_WHAT_IT_IS = ("isArray", "instanceof", "typeof")
 
 
