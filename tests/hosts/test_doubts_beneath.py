@@ -117,6 +117,7 @@ def is_kept(world: World, run_id: str) -> None:
 def test_a_cancel_before_the_call_that_looks_again_is_started(world: World) -> None:
     """Both come of the same moment."""
     run_id = world.start().run_id
+    assert world.states["act"] == "in_doubt"
     world.runs.inbox(run_id).put(CancelAsked(by="me"))
     is_kept(world, run_id)
 

@@ -16,21 +16,20 @@ from gonogo.journal.pool import Ticket
 FAR = "steps:\n  one: {type: touch, what: x, waits: true, runs_on: far}\n"
 
 
-def looks(made: Fleet, run_id: str) -> Stranded:
-    """A worker without the label, that finds the run's only call."""
-    return Stranded(
-        "b", made.runs.pool, lambda most: [(run_id, call) for call in made.runs.pool.open(run_id)][:most]
-    )
+async def left_alone(made: Fleet, touch: Touch) -> tuple[str, Stranded]:
+    """A run whose call was with a worker that is gone; and a worker without the label, which finds that call."""
+    run_id = await made.start(FAR)
+    await touch.begun.wait()
+    await made.vanish("a")
+    pool = made.runs.pool
+    return run_id, Stranded("b", pool, lambda most: [(run_id, call) for call in pool.open(run_id)][:most])
 
 
 def test_a_call_that_mutates_is_in_doubt_though_nobody_has_its_label() -> None:
     """Nothing is performed again; at the first looks its worker may only be late."""
 
     async def story(made: Fleet, touch: Touch) -> None:
-        run_id = await made.start(FAR)
-        await touch.begun.wait()
-        await made.vanish("a")
-        looking = looks(made, run_id)
+        run_id, looking = await left_alone(made, touch)
         for _ in range(LOOKS):
             assert made.runs.pool.take(run_id) == []
             looking.look()
@@ -46,10 +45,7 @@ def test_a_call_that_can_be_made_again_waits_for_the_label() -> None:
     """Whoever has no such label gives it back as it was."""
 
     async def story(made: Fleet, touch: Touch) -> None:
-        run_id = await made.start(FAR)
-        await touch.begun.wait()
-        await made.vanish("a")
-        looking = looks(made, run_id)
+        run_id, looking = await left_alone(made, touch)
         for _ in range(LOOKS):
             looking.look()
         [call] = made.runs.pool.open(run_id)
