@@ -154,18 +154,22 @@ def test_a_call_that_lost_too_many_workers_is_given_up_and_the_others_are_perfor
     with_calls(story)
 
 
-def test_a_call_that_cannot_be_performed_for_now_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its group is never told again, so nobody else would."""
-    monkeypatch.setattr(errands, "AGAIN_S", (0.0, 0.0))
-    broken = [JournalError("not now"), ValueError("nor now")]
-    visit = Errands._visit
+def break_visits(monkeypatch: pytest.MonkeyPatch, *problems: Exception) -> None:
+    """Each of these keeps a worker from a call once."""
+    left, visit = list(problems), Errands._visit
 
     async def seldom(self: Errands, run_id: str, seq: int) -> Any:
-        if broken:
-            raise broken.pop()
+        if left:
+            raise left.pop()
         return await visit(self, run_id, seq)
 
     monkeypatch.setattr(Errands, "_visit", seldom)
+
+
+def test_a_call_that_cannot_be_performed_for_now_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its group is never told again, so nobody else would."""
+    monkeypatch.setattr(errands, "AGAIN_S", (0.0, 0.0))
+    break_visits(monkeypatch, JournalError("not now"), ValueError("nor now"))
 
     async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
         await made.workers["a"].calls(run_id, calls, lambda number: None)
@@ -296,15 +300,7 @@ def test_a_call_that_is_tried_again_is_claimed_once_the_store_lets_it(
     """Its worker, which lives, would have it for ever, and forget it."""
     monkeypatch.setattr(errands, "AGAIN_S", (0.0, 0.0))
     monkeypatch.setattr(errands, "KEPT_S", (0.0,))
-    broken = [JournalError("not now")]
-    visit = Errands._visit
-
-    async def seldom(self: Errands, run_id: str, seq: int) -> Any:
-        if broken:
-            raise broken.pop()
-        return await visit(self, run_id, seq)
-
-    monkeypatch.setattr(Errands, "_visit", seldom)
+    break_visits(monkeypatch, JournalError("not now"))
 
     async def story(made: Fleet, touch: Touch, run_id: str, calls: list[int]) -> None:
         full, claim = [True] * 5, made.runs.pool.claim
